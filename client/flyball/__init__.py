@@ -1,6 +1,6 @@
-"""What a user touches: `import flyball` in a training script, and the `flyball` command.
+"""The package for users: `import flyball` in a training script, and the `flyball` command.
 
-Names of the planner are here too; the planner is imported when one of them is asked for:
+Some names of the planner are available here too. The planner is imported when one of them is first used:
 
 >>> from flyball import StorageEstimator
 >>> estimator = StorageEstimator(num_nodes=4, chunk_size=15, zipf_alpha=1.0)
@@ -10,7 +10,7 @@ Names of the planner are here too; the planner is imported when one of them is a
 
 from importlib import import_module
 
-_OF_THE_PLANNER = {
+_PLANNER_NAMES = {
     "StorageEstimator": "flyball_planner.storage.estimator",
     "register_hardware": "flyball_planner.catalogue.devices",
     "register_model": "flyball_planner.models.families",
@@ -18,10 +18,10 @@ _OF_THE_PLANNER = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _OF_THE_PLANNER:
+    if name not in _PLANNER_NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_OF_THE_PLANNER[name]), name)
+    return getattr(import_module(_PLANNER_NAMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted((*globals(), *_OF_THE_PLANNER))
+    return sorted((*globals(), *_PLANNER_NAMES))

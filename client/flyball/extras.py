@@ -1,4 +1,4 @@
-"""Which packages a part of Flyball needs, and what to say when they are not here."""
+"""The packages that each part of Flyball needs, and the message if some are missing."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -14,17 +14,17 @@ NEEDS = {
 
 
 def missing(part: str) -> list[str]:
-    """Modules of a part that cannot be imported here; looks without importing them."""
+    """Return the modules of a part that are not installed. They are searched, not imported."""
     return [module for module in NEEDS[part] if not _found(module)]
 
 
 def advice(command: str, part: str, absent: Sequence[str]) -> str:
-    """What to install."""
-    return f"{command} needs packages that are not installed ({', '.join(absent)}): pip install 'flyball[{part}]'"
+    """Return a message with the command that installs the missing packages."""
+    return f"{command} needs packages that are not installed ({', '.join(absent)}): pip install 'flyball-fleet[{part}]'"
 
 
 def _found(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ModuleNotFoundError:  # not even the package around it
+    except ModuleNotFoundError:  # its parent package is missing too
         return False

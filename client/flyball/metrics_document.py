@@ -1,4 +1,4 @@
-"""Makes docs/metrics.md from the declarations of agent and collector: `python -m flyball.metrics_document`."""
+"""Writes docs/metrics.md from the declarations of agent and collector: `python -m flyball.metrics_document`."""
 
 from pathlib import Path
 
@@ -7,12 +7,12 @@ from flyball_collector.exporter import metrics_document as collector
 
 
 def document() -> str:
-    """The whole page."""
+    """Return the page."""
     return f"{agent.build()}\n{collector.document()}"
 
 
 def main() -> None:
-    """Write it."""
+    """Write the page."""
     (Path(__file__).resolve().parents[2] / "docs" / "metrics.md").write_text(document(), encoding="utf-8")
 
 

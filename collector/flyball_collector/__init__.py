@@ -1,1 +1,1 @@
-"""The centre: takes what agents send, keeps it, judges it and shows it."""
+"""The collector: receives, stores and diagnoses the agents' records, and serves page, API and metrics."""

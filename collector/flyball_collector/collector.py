@@ -1,4 +1,4 @@
-"""The collector put together: what there is, how it starts, what runs beside what, and in which order it ends."""
+"""Assembles the collector: its parts, their start, the tasks that run together, and the order in which they end."""
 
 import asyncio
 import contextlib
@@ -18,39 +18,41 @@ from flyball_collector.exporter.diagnosis.findings import DiagnosisFindings
 from flyball_collector.exporter.diagnosis.snapshot import price_of
 from flyball_collector.exporter.renderings import Renderings
 from flyball_collector.fleet.fleet import Fleet
-from flyball_collector.fleet.pulse import FleetPulse
+from flyball_collector.fleet.fleet_loop import FleetLoop
 from flyball_collector.fleet.window import Window
 from flyball_collector.heartbeat import Heartbeat
 from flyball_collector.http.application import build_application
-from flyball_collector.http.parts import Parts
+from flyball_collector.http.collector_parts import CollectorParts
 from flyball_collector.http.server import ListenError, bind, serve
 from flyball_collector.ingest.clock import SystemClock
 from flyball_collector.ingest.server import IngestServer
 from flyball_collector.jobs.schedule import start_jobs
 from flyball_collector.own_metrics import OwnMetrics
-from flyball_collector.recent import RecentSeries
-from flyball_collector.security.expiry import ExpiryWatch, certificates_of
-from flyball_collector.security.listen import listening_faults, wants_tls
+from flyball_collector.recent_series import RecentSeries
+from flyball_collector.security.certificate_expiry import ExpiryWatch, certificates_of
+from flyball_collector.security.listen_checks import listening_faults, wants_tls
 from flyball_collector.security.pem import CertificateError
 from flyball_collector.security.tls import ServerContexts, TlsFiles
 from flyball_collector.security.tokens import TokensError, TokensFile
 from flyball_collector.settings import CollectorSettings, GrpcSettings
 from flyball_collector.store.contract import Store, StoreError
-from flyball_collector.store.open import open_store
+from flyball_collector.store.store_urls import open_store
 from flyball_daemon import dump, logs
 from flyball_daemon.settings import Loaded, SettingsError
 from flyball_daemon.systemd_notifier import SystemdNotifier
 
 _log = structlog.get_logger(__name__)
 
-_STOP_SECONDS = 10.0  # for open blocks to be written; agents keep what is not
-_LIVE_KEYS = frozenset({"log_level", "log_format"})  # take effect on SIGHUP; certificates and tokens do by themselves
+_STOP_SECONDS = 10.0  # for open blocks to be written; agents keep the rest
+_LIVE_KEYS = frozenset({"log_level", "log_format"})
+"""Settings that take effect on SIGHUP. Certificates and tokens are read again without it."""
+
 
 Reread = Callable[[], Loaded[CollectorSettings]]
 
 
 class CollectorError(Exception):
-    """The collector cannot start, or a part of it broke; the message says why and what to do."""
+    """The collector cannot start, or a part of it failed. The message has the reason and a remedy."""
 
 
 class Collector:
@@ -80,11 +82,11 @@ class Collector:
         self.ready = asyncio.Event()
 
     def stop(self) -> None:
-        """End in order; may be called again."""
+        """End the collector in order. It may be called repeatedly."""
         self._stopping.set()
 
     async def run(self) -> None:
-        """Start, serve, stop; raises `CollectorError` with everything that is in the way."""
+        """Start, serve and stop. Raises `CollectorError` with all faults."""
         faults = listening_faults(self._settings)
         if faults:
             raise CollectorError("\n".join(faults))
@@ -92,7 +94,7 @@ class Collector:
             async with contextlib.AsyncExitStack() as stack:
                 await self._run(stack)
         except* (StoreError, CertificateError, TokensError, ListenError) as group:
-            raise CollectorError("; ".join(str(error) for error in _leaves(group))) from None
+            raise CollectorError("; ".join(str(error) for error in _flattened(group))) from None
 
     async def _run(self, stack: contextlib.AsyncExitStack) -> None:
         settings = self._settings
@@ -118,7 +120,7 @@ class Collector:
         try:
             self.grpc_port = await ingest.start()
         except OSError as error:
-            hint = "stop what listens there, or set grpc.listen to another port"
+            hint = "stop the program that listens there, or set grpc.listen to another port"
             reason = error.strerror or error
             raise CollectorError(f"grpc.listen: {settings.grpc.listen}: {reason}; {hint}") from None
         start_jobs(stack, store, settings, self._fleet, self._metrics, time.time_ns)
@@ -142,28 +144,28 @@ class Collector:
     def _background(
         self, tasks: asyncio.TaskGroup, ingest: IngestServer, events: Events, waste: WasteKeeper
     ) -> list[asyncio.Task[None]]:
-        """What goes on beside serving, until it is cancelled."""
-        heart = Heartbeat(self._notifier, self._metrics, self._status)
-        pulse = FleetPulse(
+        """Start the tasks that run beside serving, until they are cancelled."""
+        heartbeat = Heartbeat(self._notifier, self._metrics, self._status)
+        fleet_loop = FleetLoop(
             self._fleet,
             self._metrics,
-            diagnose=lambda now_ns, hurried: self._accounts.slices(now_ns, events.tell, hurried=hurried),
-            behind=lambda: ingest.behind,
+            diagnose=lambda now_ns, urgent: self._accounts.slices(now_ns, events.report, urgent_only=urgent),
+            catching_up=lambda: ingest.catching_up,
             vanish_after_seconds=self._settings.vanish_after_seconds,
         )
         expiry = ExpiryWatch(certificates_of(self._settings), self._metrics)
         return [
-            tasks.create_task(heart.run(), name="heartbeat"),
-            tasks.create_task(pulse.run(), name="fleet-pulse"),
+            tasks.create_task(heartbeat.run(), name="heartbeat"),
+            tasks.create_task(fleet_loop.run(), name="fleet-loop"),
             tasks.create_task(ingest.failed(), name="ingest"),
-            tasks.create_task(events.run(lambda: ingest.warming, lambda: ingest.behind), name="events"),
+            tasks.create_task(events.run(lambda: ingest.warming, lambda: ingest.catching_up), name="events"),
             tasks.create_task(expiry.run(), name="certificate-expiry"),
             tasks.create_task(waste.run(), name="waste-keeper"),
         ]
 
-    def _parts(self, store: Store, ingest: IngestServer, tokens: TokensFile | None, events: Events) -> Parts:
+    def _parts(self, store: Store, ingest: IngestServer, tokens: TokensFile | None, events: Events) -> CollectorParts:
         exported = DiagnosisFindings(self._diagnosis, self._accounts, price_of(self._settings.diagnosis.waste))
-        return Parts(
+        return CollectorParts(
             settings=self._settings,
             fleet=self._fleet,
             store=store,
@@ -182,10 +184,10 @@ class Collector:
             forget_host=ingest.forget_host,
             origins=self._loaded.origins,
             timeline=events.timeline,
-            silences=events.notifier.silences,
+            notifier=events.notifier,
             diagnosis=self._diagnosis,
             findings=exported,
-            advice=lambda: self._diagnosis.advisor.given,
+            advice=lambda: self._diagnosis.advisor.current,
         )
 
     def _is_ready(self) -> None:
@@ -199,7 +201,7 @@ class Collector:
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
-        """TERM and INT stop, HUP reads the settings again, USR1 shows threads and tasks."""
+        """Handle signals: TERM and INT stop, HUP reads the settings again, USR1 dumps threads and tasks."""
         loop = asyncio.get_running_loop()
         handlers = {signal.SIGTERM: self.stop, signal.SIGINT: self.stop, signal.SIGHUP: self._reload}
         for number, handler in handlers.items():
@@ -213,17 +215,17 @@ class Collector:
                 loop.remove_signal_handler(number)
 
     def _reload(self) -> None:
-        """Take what can be taken while running, and name what needs a restart; wrong settings change nothing."""
+        """Apply settings that can change while running, and log those that need a restart. Ignore invalid settings."""
         self._notifier.reloading(time.monotonic_ns())
         try:
             loaded = self._reread() if self._reread else self._loaded
         except SettingsError as error:
             _log.error("settings_not_reloaded", problems=list(error.problems))
         else:
-            self._take(loaded)
+            self._apply(loaded)
         self._notifier.ready(self._status())
 
-    def _take(self, loaded: Loaded[CollectorSettings]) -> None:
+    def _apply(self, loaded: Loaded[CollectorSettings]) -> None:
         logs.set_up(loaded.settings.log_level, loaded.settings.log_format)
         restart = changed_keys(self._loaded, loaded) - _LIVE_KEYS
         if restart:
@@ -232,7 +234,7 @@ class Collector:
 
 
 class _Once:
-    """Does something once, however often it is asked."""
+    """Runs an action at most once."""
 
     def __init__(self, action: Callable[[], Awaitable[None]]) -> None:
         self._action = action
@@ -245,7 +247,7 @@ class _Once:
 
 
 def changed_keys(before: Loaded[CollectorSettings], after: Loaded[CollectorSettings]) -> set[str]:
-    """Keys whose value differs."""
+    """Return the keys whose values differ."""
     old = {key: value for key, value, _ in before.effective()}
     return {key for key, value, _ in after.effective() if value != old[key]}
 
@@ -257,12 +259,12 @@ def _contexts(settings: GrpcSettings) -> ServerContexts | None:
 
 
 def _not_ready(ingest: IngestServer) -> Sequence[str]:
-    return () if ingest.store_up else ("store: the last write failed; nothing is acknowledged until one succeeds",)
+    return () if ingest.store_up else ("store: the last write failed; records are not acknowledged until one succeeds",)
 
 
-def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+def _flattened(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
     for error in group.exceptions:
         if isinstance(error, BaseExceptionGroup):
-            yield from _leaves(error)
+            yield from _flattened(error)
         else:
             yield error

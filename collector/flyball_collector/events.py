@@ -1,4 +1,4 @@
-"""What becomes of events: from the diagnosis and the hosts into the timeline, from there to receivers; and back."""
+"""The path of events: from the diagnosis and the hosts into the timeline, and from there to receivers."""
 
 import asyncio
 from collections import deque
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from flyball_collector.diagnosis.event import Event
-from flyball_collector.diagnosis.forecast.past import read_past
+from flyball_collector.diagnosis.forecast.memory_history import read_memory_history
 from flyball_collector.engine.engine import Diagnosis
 from flyball_collector.engine.start_up import StartUp
 from flyball_collector.fleet.fleet import Fleet
@@ -16,22 +16,22 @@ from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.settings import CollectorSettings
 from flyball_collector.store.contract import Store, StoreError
 from flyball_collector.timeline.active_entries import ActiveEntries
-from flyball_collector.timeline.host_news import HostNews
+from flyball_collector.timeline.host_notes import HostNotes
 from flyball_collector.timeline.journal import Journal
 from flyball_collector.timeline.timeline import Timeline
 
 _log = structlog.get_logger(__name__)
 
-_LOOK_SECONDS = 1.0
+_INTERVAL_SECONDS = 1.0
 _STOP_SECONDS = 5.0
 _AT_ONCE = 1000  # events, some 15 ms
 
-LONGEST_BEHIND_SECONDS = 120.0
-"""So long forecasts wait for what was before, while hosts replay what the collector missed."""
+MAX_CATCH_UP_SECONDS = 120.0
+"""Maximum time for which loading of history waits while hosts replay what the collector missed."""
 
 
 class Events:
-    """Holds the diagnosis until everything that stood before a restart is known again."""
+    """Holds the diagnosis back until the conditions from before a restart are loaded."""
 
     def __init__(
         self,
@@ -46,95 +46,102 @@ class Events:
         self.journal = Journal(store, metrics)
         active = ActiveEntries()
         self.notifier = Notifier(settings.notify, self.journal, active, store, metrics, clock)
-        self.timeline = Timeline(store, self.journal, active, self.notifier.hear)
+        self.timeline = Timeline(store, self.journal, active, self.notifier.entry_added)
         self._store = store
         self._fleet = fleet
         self._diagnosis = diagnosis
         self._metrics = metrics
         self._clock = clock
-        self._news = HostNews()
-        self._untold: deque[Event] = deque()
+        self._host_notes = HostNotes()
+        self._waiting: deque[Event] = deque()
         self._more = asyncio.Event()
         self._written = asyncio.Event()
         self._start_up = start_up
 
-    def tell(self, events: Sequence[Event]) -> None:
-        """What diagnosis found in this second; of very much the rest is taken in slices, so that the loop goes on."""
-        self._untold.extend(events)
-        self._take()
-        if self._untold:
+    def report(self, events: Sequence[Event]) -> None:
+        """Add the diagnosis's events of this second. Very many are added in slices, so that the loop can continue."""
+        self._waiting.extend(events)
+        self._add_some()
+        if self._waiting:
             self._more.set()
 
-    async def run(self, warming: Callable[[], bool] = bool, behind: Callable[[], bool] = bool) -> None:
-        """Load, once windows are warm too; then write, notify, and look for news of hosts. Never returns.
+    async def run(self, warming: Callable[[], bool] = bool, catching_up: Callable[[], bool] = bool) -> None:
+        """Load conditions; then write, notify, and note the hosts' events. Run until cancelled.
 
-        `behind` says whether much that was missed is still to be taken, which comes first.
+        `catching_up` returns True while hosts replay what the collector missed, which takes precedence.
         """
-        stood = await self.timeline.load()
+        conditions = await self.timeline.load()
         await self.notifier.load()
-        self._diagnosis.conditions.load(stood, self._clock())
+        self._diagnosis.conditions.load(conditions, self._clock())
         self._start_up.conditions_loaded = True
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._write(), name="timeline")
-            tasks.create_task(self._take_rest(), name="timeline-rest")
+            tasks.create_task(self._add_rest(), name="timeline-rest")
             tasks.create_task(self.notifier.run(), name="notifier")
-            while warming():  # noqa: ASYNC110  it ends once, and nobody needs to know when at once
-                await asyncio.sleep(_LOOK_SECONDS / 10)
+            while warming():  # noqa: ASYNC110  it happens once and is not urgent
+                await asyncio.sleep(_INTERVAL_SECONDS / 10)
             self._start_up.windows_warm = True
-            tasks.create_task(self._look(), name="host-news")
-            tasks.create_task(self._recall(behind), name="past")
+            tasks.create_task(self._note_hosts(), name="host-notes")
+            tasks.create_task(self._load_history(catching_up), name="history")
 
-    async def _recall(self, behind: Callable[[], bool]) -> None:
-        """What memories did in the last day, host by host; forecasts take it as it comes."""
+    async def _load_history(self, catching_up: Callable[[], bool]) -> None:
+        """Load the last day's memory series for the forecasts, host by host."""
         loop = asyncio.get_running_loop()
-        latest = loop.time() + LONGEST_BEHIND_SECONDS
+        deadline = loop.time() + MAX_CATCH_UP_SECONDS
         for name in [host.name for host in self._fleet.hosts()]:
-            while behind() and loop.time() < latest:  # noqa: ASYNC110  nobody needs to know when at once
-                await asyncio.sleep(_LOOK_SECONDS / 10)
+            while catching_up() and loop.time() < deadline:  # noqa: ASYNC110  it is not urgent
+                await asyncio.sleep(_INTERVAL_SECONDS / 10)
             try:
-                told = await asyncio.to_thread(lambda host: list(read_past(self._store, host, self._clock())), name)
+                histories = await asyncio.to_thread(
+                    lambda host: list(read_memory_history(self._store, host, self._clock())), name
+                )
             except StoreError as error:
-                _log.warning("past_not_recalled", host=name, error=str(error), remedy="forecasts begin anew")
+                _log.warning(
+                    "loading_history_failed",
+                    host=name,
+                    error=str(error),
+                    remedy="none needed: forecasts begin with new readings",
+                )
                 return
-            for past in told:
-                self._diagnosis.recall(past)
+            for history in histories:
+                self._diagnosis.load_memory_history(history)
 
     async def stop(self) -> None:
-        """Have everything written; what the store does not take in time is lost but for what is in it already."""
-        while self._untold:
-            self._take()
+        """Write everything. What the store does not accept in time is lost."""
+        while self._waiting:
+            self._add_some()
         self.timeline.close()
         if self.timeline.loaded.is_set():
             try:
                 await asyncio.wait_for(self._written.wait(), _STOP_SECONDS)
             except TimeoutError:
-                _log.error("timeline_not_written_at_end", waiting=len(self.journal))
+                _log.error("timeline_incomplete_at_exit", waiting=len(self.journal))
         self.notifier.shut_down()
         self.journal.shut_down()
 
-    def _take(self) -> None:
-        events = [self._untold.popleft() for _ in range(min(_AT_ONCE, len(self._untold)))]
+    def _add_some(self) -> None:
+        events = [self._waiting.popleft() for _ in range(min(_AT_ONCE, len(self._waiting)))]
         for event in events:
             self._metrics.events.labels(event.kind.name, event.state).inc()
-        self.timeline.take(events)
+        self.timeline.add_events(events)
 
-    async def _take_rest(self) -> None:
+    async def _add_rest(self) -> None:
         while True:
             await self._more.wait()
             self._more.clear()
-            while self._untold:
+            while self._waiting:
                 await asyncio.sleep(0)
-                self._take()
+                self._add_some()
 
     async def _write(self) -> None:
         await self.timeline.run()
         if len(self.journal):
-            _log.error("timeline_not_written_at_end", waiting=len(self.journal))
+            _log.error("timeline_incomplete_at_exit", waiting=len(self.journal))
         self._written.set()
 
-    async def _look(self) -> None:
+    async def _note_hosts(self) -> None:
         while True:
-            for note in self._news.look(self._fleet.hosts(), self._clock()):
+            for note in self._host_notes.update(self._fleet.hosts(), self._clock()):
                 self._metrics.events.labels(note.kind, note.state).inc()
                 self.timeline.add(note)
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_INTERVAL_SECONDS)

@@ -1,4 +1,4 @@
-"""The event loop's pulse: how late it wakes is measured, and only while it wakes does systemd hear that we live."""
+"""Measures how late the event loop wakes, and feeds systemd's watchdog only while it does."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,16 +11,16 @@ _STATUS_SECONDS = 10.0
 
 
 class Heartbeat:
-    """Beats four times a second, for as long as it is let."""
+    """Beats four times a second while it runs."""
 
     def __init__(self, notifier: SystemdNotifier, metrics: OwnMetrics, status: Callable[[], str]) -> None:
         self._notifier = notifier
         self._metrics = metrics
         self._status = status
-        self._fed = self._told = float("-inf")
+        self._fed_at = self._status_at = float("-inf")
 
     async def run(self) -> None:
-        """Never returns."""
+        """Run until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             due = loop.time() + _BEAT_SECONDS
@@ -30,11 +30,11 @@ class Heartbeat:
             self.beat(now)
 
     def beat(self, now: float) -> None:
-        """Feed the watchdog thrice in its interval, and tell the status now and then."""
+        """Feed the watchdog three times in its interval, and set the status every ten seconds."""
         interval = self._notifier.watchdog_seconds
-        if interval is not None and now - self._fed >= interval / 3:
+        if interval is not None and now - self._fed_at >= interval / 3:
             self._notifier.watchdog()
-            self._fed = now
-        if now - self._told >= _STATUS_SECONDS:
+            self._fed_at = now
+        if now - self._status_at >= _STATUS_SECONDS:
             self._notifier.status(self._status())
-            self._told = now
+            self._status_at = now

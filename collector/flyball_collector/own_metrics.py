@@ -1,6 +1,6 @@
-"""What the collector says of itself: every metric `flyball_collector_…`, and those of its process.
+"""The collector's own metrics `flyball_collector_…`, and those of its process.
 
-Whoever does the work is handed this object and counts with it, e.g. `metrics.records.inc(5)`.
+The object is passed to the code that does the work, which counts with it, for example `metrics.records.inc(5)`.
 """
 
 import sys
@@ -15,7 +15,7 @@ _WORK_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2
 
 
 class OwnMetrics:
-    """The collector's own metrics, on a registry of their own."""
+    """The collector's own metrics, in a separate registry."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -31,109 +31,105 @@ class OwnMetrics:
     def _ingest(self) -> None:
         self.messages = self._counter("messages_total", "Messages received from agents.")
         self.received_bytes = self._counter("received_bytes_total", "Bytes of records received from agents.")
-        self.records = self._counter("records_total", "Records taken, live and replayed.")
-        self.replayed_records = self._counter(
-            "replayed_records_total", "Records taken that came from an agent's spool."
-        )
-        self.duplicates = self._counter("duplicate_records_total", "Records that had been taken before.")
-        self.refused = self._counter("refused_records_total", "Records that were not taken.", "reason")
+        self.records = self._counter("records_total", "Records accepted, live and replayed.")
+        self.replayed_records = self._counter("replayed_records_total", "Records accepted from agents' spools.")
+        self.duplicates = self._counter("duplicate_records_total", "Records received more than once.")
+        self.refused = self._counter("refused_records_total", "Records that were refused.", "reason")
         self.lost = self._counter("lost_records_total", "Records that agents declared lost.")
-        self.rejected_streams = self._counter(
-            "rejected_streams_total", "Streams that were ended for a fault.", "reason"
+        self.rejected_streams = self._counter("rejected_streams_total", "Streams that ended with an error.", "reason")
+        self.superseded_streams = self._counter(
+            "superseded_streams_total", "Streams replaced by a newer one of the same host."
         )
-        self.superseded_streams = self._counter("superseded_streams_total", "Streams ended by a newer one of the host.")
-        self.duplicate_hosts = self._counter("duplicate_hosts_total", "Times two machines spoke under one name.")
+        self.duplicate_hosts = self._counter("duplicate_hosts_total", "Times that two machines used one host name.")
         self.refused_definitions = self._counter(
-            "refused_definitions_total", "Layouts, unavailable readings and tenancies that break a limit."
+            "refused_definitions_total", "Layouts, unavailable readings and tenancies over a limit."
         )
-        self.throttled = self._counter("throttled_records_total", "Live records over a host's rate.")
+        self.throttled = self._counter("throttled_records_total", "Live records over the rate limit of a host.")
         self.definitions = self._counter(
-            "definitions_total", "Layouts, unavailable readings and tenancies taken.", "kind"
+            "definitions_total", "Layouts, unavailable readings and tenancies accepted.", "kind"
         )
-        self.rewinds = self._counter("rewinds_total", "Times an agent was asked to send again.")
-        self.replaying_hosts = self._gauge("replaying_hosts", "Hosts that hold a grant to replay their spool.")
+        self.rewinds = self._counter("rewinds_total", "Times that an agent was asked to send records again.")
+        self.replaying_hosts = self._gauge("replaying_hosts", "Hosts that are allowed to replay their spool.")
         self.streams = self._gauge("streams", "Open streams of agents.")
         self.lag = Histogram(
             "flyball_collector_lag_seconds",
-            "From the sample on the host to its reading in the fleet, by corrected clocks.",
+            "Time from the sample on the host to its reading in the fleet, by corrected clocks.",
             registry=self.registry,
             buckets=_LAG_SECONDS,
         )
 
     def _blocks(self) -> None:
-        self.open_blocks = self._gauge("open_blocks", "Blocks that still gather records.")
+        self.open_blocks = self._gauge("open_blocks", "Blocks that still receive records.")
         self.open_blocks_bytes = self._gauge("open_blocks_bytes", "Memory of records that are not stored yet.")
-        self.dropped_blocks = self._counter("dropped_blocks_total", "Open blocks let go for want of memory.")
+        self.dropped_blocks = self._counter("dropped_blocks_total", "Open blocks dropped to limit memory.")
         self.builder_failures = self._counter(
-            "builder_failures_total", "Times the process that builds a large fleet's blocks was lost."
+            "builder_failures_total", "Times that the process that builds blocks was lost."
         )
-        self.failed_blocks = self._counter("failed_blocks_total", "Blocks that the store would not have.")
+        self.failed_blocks = self._counter("failed_blocks_total", "Blocks that the store refused.")
         self.written_blocks = self._counter("written_blocks_total", "Blocks written to the store.")
         self.written_bytes = self._counter("written_bytes_total", "Bytes of blocks written to the store.")
 
     def _store(self) -> None:
-        self.store_up = self._gauge("store_up", "1 while the last call to the store succeeded.")
+        self.store_up = self._gauge("store_up", "1 if the last write to the store succeeded.")
         self.store_seconds = Histogram(
             "flyball_collector_store_call_seconds",
-            "How long calls to the store took.",
+            "Duration of store calls.",
             ("call",),
             registry=self.registry,
             buckets=_WORK_SECONDS,
         )
-        self.store_errors = self._counter("store_errors_total", "Calls to the store that failed.", "call")
+        self.store_errors = self._counter("store_errors_total", "Store calls that failed.", "call")
         for call in ("write", "timeline"):
-            self.store_errors.labels(call)  # 0 from the start, so that the first failure is a growth
-        self.store_bytes = self._gauge("store_bytes", "What the store takes on disk.")
-        self.expired_blocks = self._counter("expired_blocks_total", "Blocks dropped for age or size.")
+            self.store_errors.labels(call)  # 0 from the start, so that the first failure is an increase
+        self.store_bytes = self._gauge("store_bytes", "Size of the store on disk.")
+        self.expired_blocks = self._counter("expired_blocks_total", "Blocks deleted because of age or size.")
 
     def _fleet(self) -> None:
-        self.hosts = self._gauge("hosts", "Hosts known.")
-        self.hosts_up = self._gauge("hosts_up", "Hosts whose last record is fresh.")
-        self.absences = self._gauge("absences", "Readings that hosts say they cannot give.", "reason")
-        self.warming = self._gauge("warming", "1 while the last minutes are being loaded from the store.")
+        self.hosts = self._gauge("hosts", "Known hosts.")
+        self.hosts_up = self._gauge("hosts_up", "Hosts that report.")
+        self.absences = self._gauge("absences", "Unavailable readings.", "reason")
+        self.warming = self._gauge("warming", "1 while the last minutes are loaded from the store.")
         self.window_rows = self._gauge("window_rows", "Columns whose last five minutes are in memory.")
         self.window_bytes = self._gauge("window_bytes", "Memory of the last five minutes.")
-        self.window_seconds = self._histogram("window_pass_seconds", "How long the window's pass of each second took.")
+        self.window_seconds = self._histogram("window_pass_seconds", "Duration of the window's pass each second.")
 
     def _diagnosis(self) -> None:
-        self.diagnosis_seconds = self._histogram("diagnosis_seconds", "CPU time of the diagnosis of each second.")
+        self.diagnosis_seconds = self._histogram("diagnosis_seconds", "CPU time of the diagnosis each second.")
         self.detector_failures = self._counter("detector_failures_total", "Detectors that failed.", "detector")
-        self.events = self._counter("events_total", "Events of the diagnosis, and notes of hosts.", "kind", "state")
+        self.events = self._counter("events_total", "Events of the diagnosis, and notes about hosts.", "kind", "state")
 
     def _exporter(self) -> None:
-        self.scrapes = self._counter("scrapes_total", "Answers to /metrics.", "kind")
+        self.scrapes = self._counter("scrapes_total", "Responses to /metrics.", "kind")
         self.renderer_failures = self._counter(
-            "renderer_failures_total", "Times the process that renders a large fleet was lost."
+            "renderer_failures_total", "Times that the process that renders /metrics was lost."
         )
-        self.scrape_seconds = self._histogram("scrape_render_seconds", "How long rendering the fleet took.")
+        self.scrape_seconds = self._histogram("scrape_render_seconds", "Duration of rendering /metrics.")
         self.scrape_series = self._gauge("scrape_series", "Series of the fleet in the newest rendering.")
-        self.scrape_bytes = self._gauge("scrape_bytes", "Bytes of the newest rendering, compressed if it was.")
+        self.scrape_bytes = self._gauge("scrape_bytes", "Size of the newest rendering as sent.")
         self.conflicting_series = self._gauge(
-            "conflicting_series", "Series left out, for hosts disagree on what their metric is or repeat themselves."
+            "conflicting_series", "Series left out because hosts declare a metric differently or repeat a series."
         )
 
     def _timeline(self) -> None:
-        self.journal_waiting = self._gauge("events_waiting", "Entries of the timeline that are not stored yet.")
+        self.journal_waiting = self._gauge("events_waiting", "Timeline entries that are not stored yet.")
         self.journal_dropped = self._counter(
             "events_dropped_total",
-            "Entries that could not be stored: too many waited, or the store would not have them.",
+            "Timeline entries that were not stored because too many waited or the store refused them.",
         )
-        self.notifications = self._counter(
-            "notifications_total", "Notifications by what became of them.", "receiver", "outcome"
-        )
+        self.notifications = self._counter("notifications_total", "Notifications by outcome.", "receiver", "outcome")
         self.notifications_waiting = self._gauge(
-            "notifications_waiting", "Events that a receiver has not been told of yet.", "receiver"
+            "notifications_waiting", "Events that a receiver has not accepted yet.", "receiver"
         )
 
     def _process(self) -> None:
-        self.http_requests = self._counter("http_requests_total", "Requests answered.", "code")
-        self.event_loop_lag = self._histogram("event_loop_lag_seconds", "How late the event loop wakes.")
-        self.job_runs = self._counter("job_runs_total", "Jobs run.", "job_name", "outcome")
+        self.http_requests = self._counter("http_requests_total", "HTTP requests by status code.", "code")
+        self.event_loop_lag = self._histogram("event_loop_lag_seconds", "Delay of the event loop's wake-ups.")
+        self.job_runs = self._counter("job_runs_total", "Job runs.", "job_name", "outcome")
         self.certificate_ends = self._gauge(
-            "certificate_end_timestamp_seconds", "When a certificate in use ends, in Unix time.", "key"
+            "certificate_end_timestamp_seconds", "End of validity of a certificate, in Unix time.", "key"
         )
-        self.started = self._gauge("start_time_seconds", "When the collector started, in Unix time.")
-        build = self._gauge("build_info", "The versions at work.", "version", "python")
+        self.started = self._gauge("start_time_seconds", "Start time of the collector, in Unix time.")
+        build = self._gauge("build_info", "Versions of Flyball and Python.", "version", "python")
         build.labels(_version(), ".".join(map(str, sys.version_info[:3]))).set(1)
         ProcessCollector(registry=self.registry)
         GCCollector(registry=self.registry)

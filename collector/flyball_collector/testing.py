@@ -1,4 +1,4 @@
-"""For tests and benchmarks: a clock that is moved, a store that fails when told, records, and an agent in process."""
+"""Test doubles: a clock that tests move, a store that can fail or hang, records, and an agent."""
 
 import asyncio
 import threading
@@ -33,7 +33,7 @@ CONNECT = "/flyball.v1.Telemetry/Connect"
 
 
 class FakeClock:
-    """Stands still until it is moved."""
+    """A clock that only the test moves."""
 
     def __init__(self, now_ns: int = START_NS) -> None:
         self.now_ns = now_ns
@@ -46,7 +46,7 @@ class FakeClock:
         return self.now
 
     def advance(self, seconds: float) -> None:
-        """Let time pass."""
+        """Move both clocks."""
         self.now_ns += int(seconds * SECOND_NS)
         self.now += seconds
 
@@ -85,11 +85,11 @@ class FlakyStore(MemoryStore):
     def _check(self) -> None:
         self.open.wait()
         if self.down:
-            raise StoreUnavailable("the store was told to be down")
+            raise StoreUnavailable("the store is down for a test")
 
 
 def make_layout(columns: int = 3) -> Layout:
-    """A layout of gauges with a label, at a scale of 10."""
+    """Return a layout of gauges with a label and a scale of 10."""
     metric = gauge("test_value_ratio", "ratio", "A value of a test.", ("item",), scale=10)
     return Layout(tuple(Column(metric, (f"item{index}",)) for index in range(columns)))
 
@@ -104,7 +104,7 @@ def make_record(
     digest: int | None = None,
     **fields: object,
 ) -> bytes:
-    """A serialized record; its values default to the sequence in every column."""
+    """Return a serialized record. Its values default to the sequence in every column."""
     scales = [column.metric.scale for column in layout.columns]
     packed, validity = pack(values if values is not None else [float(sequence)] * len(scales), scales)
     since_ns = sequence * interval_ms * 1_000_000
@@ -121,29 +121,29 @@ def make_record(
 
 
 def make_epoch(number: int = 1, *, interval_ms: int = 1000, boot_id: str = "boot-1") -> pb.Epoch:
-    """An epoch that is told apart by a number."""
+    """Return an epoch whose id is made of a number."""
     return pb.Epoch(id=bytes([number]) * 16, started_ns=START_NS, boot_id=boot_id, interval_ms=interval_ms)
 
 
 def make_hello(host: str, *epochs: pb.SpooledEpoch, protocol: int = PROTOCOL_VERSION) -> pb.Hello:
-    """A hello; without epochs, one that has just begun."""
+    """Return a hello. Without epochs it lists one that has just begun."""
     spooled = epochs or (pb.SpooledEpoch(epoch=make_epoch()),)
     return pb.Hello(host=host, agent_version="1.2.3", protocol=protocol, epochs=spooled)
 
 
 def make_definition(layout: Layout) -> pb.Definition:
-    """A layout as a definition."""
+    """Return a layout as a definition."""
     return pb.Definition(kind=pb.Definition.LAYOUT, digest=layout.digest, body=layout.body)
 
 
 @dataclass(slots=True)
 class AgentDouble:
-    """Says what it is told to say, over a real stream, and keeps what it hears."""
+    """Sends messages over a real stream and keeps those that it receives."""
 
     host: str
     channel: aio.Channel
     call: aio.StreamStreamCall[pb.AgentMessage, pb.CollectorMessage]
-    heard: list[pb.CollectorMessage] = field(default_factory=list)
+    received: list[pb.CollectorMessage] = field(default_factory=list)
 
     @classmethod
     async def connect(
@@ -152,7 +152,7 @@ class AgentDouble:
         host: str = "host1",
         credentials: grpc.ChannelCredentials | None = None,
     ) -> Self:
-        """Open a stream; nothing is said yet."""
+        """Open a stream without sending anything."""
         options = [("grpc.use_local_subchannel_pool", 1)]
         address = f"localhost:{port}"
         if credentials is None:
@@ -162,17 +162,17 @@ class AgentDouble:
         stub = TelemetryStub(channel)
         return cls(host, channel, stub.Connect())  # type: ignore[call-arg]  # the stubs know the blocking form
 
-    async def say(self, message: pb.AgentMessage) -> None:
-        """Send one message; a stream that is over is noticed by whoever listens."""
+    async def write(self, message: pb.AgentMessage) -> None:
+        """Send one message. A stream that has ended is noticed when it is read."""
         with suppress(asyncio.InvalidStateError, aio.AioRpcError):
             await self.call.write(message)
 
     async def greet(self, *epochs: pb.SpooledEpoch, layout: Layout | None = None) -> pb.Welcome:
-        """Say hello, define a layout, and wait for the welcome."""
-        await self.say(pb.AgentMessage(hello=make_hello(self.host, *epochs), sent_boot_ns=SECOND_NS))
-        welcome = (await self.hear("welcome")).welcome
+        """Send hello, define a layout, and wait for the welcome."""
+        await self.write(pb.AgentMessage(hello=make_hello(self.host, *epochs), sent_boot_ns=SECOND_NS))
+        welcome = (await self.receive("welcome")).welcome
         if layout is not None:
-            await self.say(pb.AgentMessage(definition=make_definition(layout)))
+            await self.write(pb.AgentMessage(definition=make_definition(layout)))
         return welcome
 
     async def send(
@@ -180,42 +180,42 @@ class AgentDouble:
     ) -> None:
         """Send records."""
         message = pb.Records(epoch=epoch, records=records, replay=replay, backlog_bytes=backlog_bytes)
-        await self.say(pb.AgentMessage(records=message))
+        await self.write(pb.AgentMessage(records=message))
 
-    async def hear(self, kind: str, seconds: float = 5.0) -> pb.CollectorMessage:
-        """The next message of that kind; others are kept in `heard`."""
+    async def receive(self, kind: str, seconds: float = 5.0) -> pb.CollectorMessage:
+        """Return the next message of that kind. Others are kept in `received`."""
         async with asyncio.timeout(seconds):
             while True:
                 message = await self.call.read()
                 if not isinstance(message, pb.CollectorMessage):
                     raise ConnectionError(f"stream ended: {await self.call.code()} {await self.call.details()}")
-                self.heard.append(message)
+                self.received.append(message)
                 if message.WhichOneof("kind") == kind:
                     return message
 
     async def acknowledged(self, settled: int, seconds: float = 5.0) -> pb.Acknowledgement:
         """Wait until everything below `settled` is acknowledged."""
-        while (message := await self.hear("acknowledgement", seconds)).acknowledgement.settled < settled:
+        while (message := await self.receive("acknowledgement", seconds)).acknowledgement.settled < settled:
             pass
         return message.acknowledgement
 
     async def ended(self, seconds: float = 5.0) -> tuple[grpc.StatusCode, str]:
-        """Wait for the end of the stream: its status and message."""
+        """Wait for the end of the stream. Return its status and message."""
         async with asyncio.timeout(seconds):
             with suppress(aio.AioRpcError):
                 while isinstance(message := await self.call.read(), pb.CollectorMessage):
-                    self.heard.append(message)
+                    self.received.append(message)
             return await self.call.code(), str(await self.call.details())
 
     async def close(self) -> None:
-        """Leave without a goodbye."""
+        """Disconnect without a goodbye."""
         self.call.cancel()
         await self.channel.close(None)
 
 
 @dataclass(slots=True)
-class Running:
-    """An ingest server at work, with what it was given."""
+class RunningIngest:
+    """A running ingest server with its parts."""
 
     server: IngestServer
     port: int
@@ -230,13 +230,13 @@ async def running_ingest(
     settings: CollectorSettings | None = None,
     clock: Clock | None = None,
     contexts: Contexts | None = None,
-) -> AsyncIterator[Running]:
-    """An ingest server on a free port of loopback."""
+) -> AsyncIterator[RunningIngest]:
+    """Run an ingest server on a free port of loopback."""
     settings = settings if settings is not None else CollectorSettings(grpc=GrpcSettings(listen="127.0.0.1:0"))
     fleet, metrics = Fleet(settings.limits.hosts), OwnMetrics()
     server = IngestServer(settings, fleet, store, metrics, clock or SystemClock(), contexts)
     port = await server.start()
     try:
-        yield Running(server, port, fleet, store, metrics)
+        yield RunningIngest(server, port, fleet, store, metrics)
     finally:
         await server.stop(grace=2.0)

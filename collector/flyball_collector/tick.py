@@ -1,4 +1,4 @@
-"""A record as it goes through the collector, once it has been checked at the door."""
+"""A checked record on its way through the collector."""
 
 import re
 from collections import Counter
@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from flyball_proto.layout import Layout
 from flyball_proto.v1 import telemetry_pb2 as pb
 
-_INDEX = re.compile(r"[0-9]{1,4}")  # what hosts say is bounded
+_INDEX = re.compile(r"[0-9]{1,4}")  # limits the length of a host's text
 
 
 class KnownLayout:
-    """A layout with what every record of it needs, computed once."""
+    """A layout with values that every record of it needs, computed once."""
 
     __slots__ = ("_gpu_indices", "count", "digest", "layout", "scales")
 
     def __init__(self, layout: Layout) -> None:
-        self._gpu_indices: Mapping[str, int] | None = None  # until somebody asks
+        self._gpu_indices: Mapping[str, int] | None = None  # computed on first use
         self.layout = layout
         self.digest = layout.digest
         self.count = len(layout.columns)
@@ -28,9 +28,9 @@ class KnownLayout:
 
     @property
     def gpu_indices(self) -> Mapping[str, int]:
-        """The numbers of the host's GPUs by their names, where each has a number of its own.
+        """Return the numbers of the host's GPUs by name, for numbers that only one GPU has.
 
-        Makers count from zero each, so GPUs of two makers may share a number; and a slice (MIG) is not its whole GPU.
+        Each vendor counts from zero, so GPUs of two vendors may share a number. A slice (MIG) is not its whole GPU.
         """
         if self._gpu_indices is None:
             self._gpu_indices = _gpu_indices(self.layout)
@@ -39,15 +39,15 @@ class KnownLayout:
 
 def _gpu_indices(layout: Layout) -> Mapping[str, int]:
     labelled = (dict(column.label_pairs()) for column in layout.columns if "index" in column.metric.labels)
-    told = {labels["gpu"]: labels["index"] for labels in labelled if "gpu" in labels}
-    numbers = {gpu: int(text) for gpu, text in told.items() if _INDEX.fullmatch(text) and not gpu.startswith("MIG-")}
+    texts = {labels["gpu"]: labels["index"] for labels in labelled if "gpu" in labels}
+    numbers = {gpu: int(text) for gpu, text in texts.items() if _INDEX.fullmatch(text) and not gpu.startswith("MIG-")}
     holders = Counter(numbers.values())
     return {gpu: number for gpu, number in numbers.items() if holders[number] == 1}
 
 
 @dataclass(slots=True)
 class Tick:
-    """Everything a host says of one instant."""
+    """A host's data of one instant."""
 
     host: str
     epoch: bytes
@@ -63,4 +63,4 @@ class Tick:
     tenancy: int
     extras: bytes  # a Record with only steps, events and processes; b"" when there are none
     live: bool  # newest of its host; False for replay
-    told: pb.Record | None = None  # extras as a message; let go of once it is shown
+    parsed_extras: pb.Record | None = None  # extras as a message; dropped once it is shown

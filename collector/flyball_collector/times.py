@@ -1,4 +1,4 @@
-"""Instants as callers write them, and as they are answered."""
+"""Parses times of requests, and formats times of answers."""
 
 import re
 from datetime import UTC, datetime
@@ -12,21 +12,21 @@ _EXPECTED = "expected RFC 3339 (2030-01-31T12:00:00Z), unix seconds, now, or rel
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """One instant, written both ways."""
+    """One time in both formats."""
 
     unix: float
     rfc3339: str
 
 
 def moment(time_ns: int) -> Moment:
-    """An instant for an answer."""
+    """Return a time for an answer."""
     whole, rest = divmod(time_ns, 10**9)
     text = datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return Moment(round(time_ns / 1e9, 3), f"{text}.{rest // 10**6:03d}Z")
 
 
 def parse_time(text: str, now_ns: int) -> int:
-    """An instant of a request, in nanoseconds; raises `ValueError` that says what is expected."""
+    """Parse a time of a request into nanoseconds. Raises `ValueError` with the expected formats."""
     if text == "now":
         return now_ns
     if relative := _RELATIVE.fullmatch(text):
@@ -40,5 +40,5 @@ def parse_time(text: str, now_ns: int) -> int:
         if parsed.tzinfo is None:
             raise ValueError
     except (ValueError, OverflowError):
-        raise ValueError(f"{text[:60]!r} is no time; {_EXPECTED}") from None
+        raise ValueError(f"invalid time {text[:60]!r}; {_EXPECTED}") from None
     return int(parsed.timestamp()) * 10**9 + parsed.microsecond * 1000

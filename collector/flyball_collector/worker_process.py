@@ -1,7 +1,7 @@
-"""A process of its own for work that would keep the event loop from the interpreter: one question, one answer.
+"""A worker process for work that would block the event loop: one request, one answer.
 
-Questions come to it by its standard input, answers go by its output, both pickled: neither leaves this machine. It
-ends when its input does.
+Requests reach it by its standard input, answers by its output, both pickled: neither leaves this machine. It ends when
+its input does.
 """
 
 import gc
@@ -15,42 +15,42 @@ from contextlib import suppress
 from typing import Any
 
 
-class GoneError(Exception):
-    """The process ended before its answer was whole; the message says how."""
+class WorkerLostError(Exception):
+    """The process ended before its answer was complete. The message has the reason."""
 
 
 class WorkerProcess:
-    """Started when it is first needed, and again after it was lost. One thread at a time."""
+    """Starts a process when it is first needed, and again after it was lost. Only one thread may use it at a time."""
 
     def __init__(self, module: str, *arguments: str, limit_seconds: float) -> None:
-        """`module` calls `serve`; what takes longer than the limit hangs."""
+        """Create the worker. `module` calls `serve`. An answer that takes longer than the limit kills the process."""
         self.command = [sys.executable, "-P", "-m", module, *arguments]
         self.limit_seconds = limit_seconds
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def pid(self) -> int | None:
-        """Of the process, while there is one."""
+        """Return the id of the process, or `None`."""
         return self._process.pid if self._process is not None else None
 
-    def ask(self, question: object) -> Any:
-        """The answer; blocks until it is there. Raises `GoneError`, and the next question starts another one."""
+    def ask(self, request: object) -> Any:
+        """Return the answer to a request. Blocks. Raises `WorkerLostError`; the next request starts a new process."""
         try:
             process = self._process or self._start()
         except OSError as error:
-            raise GoneError(f"cannot be started: {error}") from None
+            raise WorkerLostError(f"cannot start: {error}") from None
         watchdog = threading.Timer(self.limit_seconds, process.kill)
         watchdog.start()
         try:
-            return _exchange(process, question)
+            return _exchange(process, request)
         except (OSError, EOFError, pickle.PickleError):
             self.close()
-            raise GoneError(f"ended with status {process.returncode}") from None
+            raise WorkerLostError(f"ended with status {process.returncode}") from None
         finally:
             watchdog.cancel()
 
     def close(self) -> None:
-        """End it; the next question starts another one."""
+        """End the process. The next request starts a new one."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -58,7 +58,7 @@ class WorkerProcess:
         process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
-                with suppress(OSError):  # what waits in it reaches nobody
+                with suppress(OSError):  # its unsent data are dropped
                     pipe.close()
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -66,25 +66,25 @@ class WorkerProcess:
         return self._process
 
 
-def _exchange(process: subprocess.Popen[bytes], question: object) -> Any:
+def _exchange(process: subprocess.Popen[bytes], request: object) -> Any:
     if process.stdin is None or process.stdout is None:
         raise EOFError
-    pickle.dump(question, process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
+    pickle.dump(request, process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
     process.stdin.flush()
     return pickle.load(process.stdout)  # noqa: S301  it comes from the process that was started here
 
 
 def serve(answer: Callable[[Any], object]) -> None:
-    """What such a process does: one answer for each question, until there are no more."""
-    for each in (signal.SIGINT, signal.SIGTERM):  # a terminal and systemd send them to this process too, but whoever
-        signal.signal(each, signal.SIG_IGN)  # asks still has questions while it stops; then the input ends
+    """Run the worker process: answer each request until the input ends."""
+    for each in (signal.SIGINT, signal.SIGTERM):  # a terminal and systemd also send them to this process, but its
+        signal.signal(each, signal.SIG_IGN)  # owner still has requests while it stops; then the input ends
     gc.disable()
-    questions, answers = sys.stdin.buffer, sys.stdout.buffer
+    requests, answers = sys.stdin.buffer, sys.stdout.buffer
     while True:
         try:
-            question = pickle.load(questions)  # noqa: S301  it comes from the process that started this one
+            request = pickle.load(requests)  # noqa: S301  it comes from the process that started this one
         except EOFError:
             return
-        pickle.dump(answer(question), answers, protocol=pickle.HIGHEST_PROTOCOL)
+        pickle.dump(answer(request), answers, protocol=pickle.HIGHEST_PROTOCOL)
         answers.flush()
-        gc.collect(1)  # of what this answer left; what is kept by the hundred thousand needs no looking through
+        gc.collect(1)  # of garbage of this answer; long-lived objects are not visited

@@ -1,9 +1,9 @@
-"""Three levers of training that waits for a service, pulled one by one and together; every factor is measured.
+"""Measure three ways to speed up a training that waits for a service, one by one and together.
 
     python examples/service_bound/demonstrate.py
 
-A real HTTP service with real delays runs in a process of its own, workers in theirs. Beside the measured factors stand
-those that Amdahl's law expects of the measured shares, and those that one project published of its own training.
+A real HTTP service with real delays and each worker run in separate processes. The measured speed-ups are printed
+beside those that Amdahl's law expects, and those that one project published for its own training.
 """
 
 import argparse
@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import IO
 
 HERE = Path(__file__).parent
-BATCHED = 3  # calls a sample, instead of a hundred
+BATCHED = 3  # calls per sample, instead of a hundred
 PUBLISHED = {"batch": "4–7", "pool and cache": "1.15", "workers": "2–3", "together": "15–28"}
 
 
 @dataclass(frozen=True)
 class Setup:
-    """How training and service are set."""
+    """The settings of training and service."""
 
     calls: int = 100
     keep: bool = False
@@ -36,9 +36,9 @@ class Setup:
 
 @dataclass(frozen=True)
 class Measured:
-    """Of all workers together; shares are of a worker's time."""
+    """The result of one run, over all workers; shares are parts of a worker's time."""
 
-    seconds_a_sample: float
+    seconds_per_sample: float
     busy_share: float
     calling_share: float
     connecting_share: float
@@ -46,28 +46,28 @@ class Measured:
 
 
 def measure(setup: Setup, samples: int) -> Measured:
-    """Run it: every worker does as many samples, side by side."""
+    """Run all workers at the same time, each with this number of samples."""
     with service(setup) as port:
         commands = [_command(setup, port, samples, number) for number in range(setup.workers)]
         workers = [
             subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for command in commands
         ]
-        told = list(_run(workers))
-    wall = max(each["seconds"] for each in told)
-    spent = sum(each["seconds"] for each in told)
+        reports = list(_run(workers))
+    wall = max(each["seconds"] for each in reports)
+    spent = sum(each["seconds"] for each in reports)
     done = samples * setup.workers
     return Measured(
         wall / done,
-        sum(each["busy_seconds"] for each in told) / spent,
-        sum(each["calling_seconds"] for each in told) / spent,
-        sum(each["connecting_seconds"] for each in told) / spent,
-        sum(each["calls"] for each in told) / done,
+        sum(each["busy_seconds"] for each in reports) / spent,
+        sum(each["calling_seconds"] for each in reports) / spent,
+        sum(each["connecting_seconds"] for each in reports) / spent,
+        sum(each["calls"] for each in reports) / done,
     )
 
 
 @contextlib.contextmanager
 def service(setup: Setup) -> Iterator[int]:
-    """The service in its own process; yields its port."""
+    """Run the service in a separate process; yields its port."""
     options = ["--connections", str(setup.connections), "--cached", str(setup.cached)]
     command = [sys.executable, str(HERE / "service.py"), *options]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -85,9 +85,9 @@ def _command(setup: Setup, port: int, samples: int, number: int) -> list[str]:
 
 
 def _run(workers: "list[subprocess.Popen[str]]") -> Iterator[dict[str, float]]:
-    """Start all at the same moment; what each says of itself."""
+    """Start all workers at the same moment, and yield their reports."""
     for worker in workers:
-        _pipe(worker.stdout).readline()  # it is ready
+        _pipe(worker.stdout).readline()  # wait until it is ready
     for worker in workers:
         _pipe(worker.stdin).write("go\n")
         _pipe(worker.stdin).flush()
@@ -105,26 +105,26 @@ def _pipe(stream: IO[str] | None) -> IO[str]:
 
 
 def amdahl(share: float, factor: float) -> float:
-    """The speed-up of the whole when a share of it becomes so many times as fast."""
+    """Return the speed-up of the whole if a share of it becomes faster by a factor."""
     return 1 / (1 - share + share / factor)
 
 
 def expected(base: Measured, few: Measured, workers: int, cores: int) -> dict[str, float]:
-    """What the shares allow. What each call costs, however little it carries, comes from two sizes of call."""
-    many_seconds = base.calling_share * base.seconds_a_sample
-    few_seconds = few.calling_share * few.seconds_a_sample
-    a_call = max(0.0, (many_seconds - few_seconds) / (base.calls - few.calls))
-    fixed = min(1.0, (a_call * base.calls / base.seconds_a_sample) + base.connecting_share)
+    """Return the speed-ups that the time shares allow. The fixed cost of a call comes from two sizes of calls."""
+    many_seconds = base.calling_share * base.seconds_per_sample
+    few_seconds = few.calling_share * few.seconds_per_sample
+    call_seconds = max(0.0, (many_seconds - few_seconds) / (base.calls - few.calls))
+    fixed = min(1.0, (call_seconds * base.calls / base.seconds_per_sample) + base.connecting_share)
     batch = amdahl(fixed, base.calls / few.calls)
     pool = amdahl(base.connecting_share, 1e9)
     alone = min(workers, cores / base.busy_share)
-    left = 1 / batch  # of a sample's time, when the calls are few
-    busy_then = min(1.0, base.busy_share / left)
+    remaining = 1 / batch  # part of a sample's time with few calls
+    busy_share = min(1.0, base.busy_share / remaining)
     return {
         "batch": batch,
         "pool and cache": pool,
         "workers": alone,
-        "together": batch * min(workers, cores / busy_then),
+        "together": batch * min(workers, cores / busy_share),
     }
 
 
@@ -140,45 +140,47 @@ class Line:
 
 
 def demonstrate(samples: int, workers: int) -> list[Line]:
-    """Pull each lever alone, then all; each is measured against the same start."""
+    """Measure each change alone, then all together, against the same baseline."""
     base = measure(Setup(), samples)
     few = measure(Setup(calls=BATCHED), 3 * samples)
     pool = measure(Setup(keep=True, connections=8, cached=1000), samples)
-    side = measure(Setup(workers=workers), samples)
-    both = measure(Setup(calls=BATCHED, keep=True, connections=8, cached=1000, workers=workers), 4 * samples)
-    hope = expected(base, few, workers, os.cpu_count() or 1)
-    found = {"batch": few, "pool and cache": pool, "workers": side, "together": both}
-    lines = [Line("as it is", base.seconds_a_sample, 1.0, None, "")]
+    parallel = measure(Setup(workers=workers), samples)
+    together = measure(Setup(calls=BATCHED, keep=True, connections=8, cached=1000, workers=workers), 4 * samples)
+    forecast = expected(base, few, workers, os.cpu_count() or 1)
+    found = {"batch": few, "pool and cache": pool, "workers": parallel, "together": together}
+    lines = [Line("baseline", base.seconds_per_sample, 1.0, None, "")]
     for name, run in found.items():
-        factor = base.seconds_a_sample / run.seconds_a_sample
-        lines.append(Line(name, run.seconds_a_sample, factor, hope[name], PUBLISHED[name]))
+        factor = base.seconds_per_sample / run.seconds_per_sample
+        lines.append(Line(name, run.seconds_per_sample, factor, forecast[name], PUBLISHED[name]))
     return lines
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--samples", type=int, default=3, help="samples a worker at the start (default: %(default)s)")
+    parser.add_argument(
+        "--samples", type=int, default=3, help="samples of each worker at first (default: %(default)s)"
+    )
     parser.add_argument("--workers", type=int, default=4, help="parallel workers (default: %(default)s)")
     options = parser.parse_args()
     started = time.perf_counter()
     lines = demonstrate(options.samples, options.workers)
-    print(f"{'lever':16} {'s/sample':>9} {'measured':>9} {'expected':>9} {'published':>10}")
+    print(f"{'change':16} {'s/sample':>9} {'measured':>9} {'expected':>9} {'published':>10}")
     for line in lines:
-        hope = "" if line.expected is None else f"{line.expected:.2f}×"
-        told = f"{line.published}×" if line.published else ""
-        print(f"{line.name:16} {line.seconds:9.3f} {line.factor:8.2f}× {hope:>9} {told:>10}")
+        forecast = "" if line.expected is None else f"{line.expected:.2f}×"
+        published = f"{line.published}×" if line.published else ""
+        print(f"{line.name:16} {line.seconds:9.3f} {line.factor:8.2f}× {forecast:>9} {published:>10}")
     print(_NOTE.format(workers=options.workers, cores=os.cpu_count(), seconds=time.perf_counter() - started))
 
 
 _NOTE = """
-batch: 100 calls a sample became 3. pool and cache: connections stay open, the service has 8 to its database instead of
-4 and a cache. workers: {workers} processes on {cores} cores, each with a session of its own.
-expected: Amdahl's law on the shares measured in the first two rows. It does not know how many callers the service's
-database serves at once, nor its cache: where the measured factor is below it, that is the next bottleneck.
-published: one project's report of its own training; its service had other delays, so the mechanism is what is
-reproduced here, not the figures. Its factors were not measured one on top of the other, and neither is "together"
-the product of the rows above it: once calls are few there is less waiting left for workers to share.
+batch: 3 calls per sample instead of 100. pool and cache: connections stay open, and the service has a cache and 8
+database connections instead of 4. workers: {workers} processes on {cores} cores, each with its own session.
+expected: Amdahl's law with the time shares of the first two rows. It knows neither the number of requests that the
+database serves at once nor the cache. If the measured factor is lower, the database is the next bottleneck.
+published: the report of one project about its own training. Its service had other delays, so its numbers differ; the
+mechanism is the same. "together" is not the product of the rows above: after batching, there is less waiting time for
+the workers to share.
 Took {seconds:.0f} s."""
 
 

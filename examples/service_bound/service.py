@@ -1,7 +1,7 @@
-"""A slow HTTP service, as trainings call them.
+"""A slow HTTP service for a training.
 
-Every request costs a round trip and handling, every item a look-up in a database that only so many may ask at once;
-a cache saves look-ups. Prints its port and serves until its input ends.
+Each request costs a round trip, and each item a look-up in a database with a limited number of connections. A cache
+saves look-ups. The program prints its port and serves until its standard input ends.
 """
 
 import argparse
@@ -12,13 +12,13 @@ import time
 from collections import OrderedDict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-REQUEST_SECONDS = 0.008  # network and handling of one request, however little it carries
-LOOKUP_SECONDS = 0.0012  # the database, for one item that is not cached
-HANDSHAKE_SECONDS = 0.001  # TLS and log-in of a new connection
+REQUEST_SECONDS = 0.008  # network and handling of one request of any size
+LOOKUP_SECONDS = 0.0012  # database, for one item that is not in the cache
+HANDSHAKE_SECONDS = 0.001  # TLS and login of a new connection
 
 
 class Database:
-    """Look-ups take time, and only so many connections may be in use at once."""
+    """A database with slow look-ups and a limited number of connections."""
 
     def __init__(self, connections: int, cached: int) -> None:
         self._free = threading.BoundedSemaphore(connections)
@@ -27,7 +27,7 @@ class Database:
         self._lock = threading.Lock()
 
     def look_up(self, items: list[int]) -> list[int]:
-        """An answer for each item."""
+        """Return the value of each item."""
         with self._lock:
             missing = [item for item in items if item not in self._cache]
         with self._free:
@@ -44,7 +44,7 @@ class Database:
 class Handler(BaseHTTPRequestHandler):
     """`POST /items` with a list of numbers."""
 
-    protocol_version = "HTTP/1.1"  # connections stay open if the caller wants it
+    protocol_version = "HTTP/1.1"  # connections can stay open
     disable_nagle_algorithm = True
     database: Database
 
@@ -61,12 +61,12 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the name is the library's
-        """Say nothing of each request."""
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the name of the library
+        """Do not log requests."""
 
 
 class Server(ThreadingHTTPServer):
-    """Takes many callers at once."""
+    """A server for many clients at once."""
 
     request_queue_size = 128
     daemon_threads = True
@@ -76,7 +76,7 @@ def main() -> None:
     """Serve on a free port of loopback."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--connections", type=int, default=4, help="database connections")
-    parser.add_argument("--cached", type=int, default=0, help="items that the cache holds")
+    parser.add_argument("--cached", type=int, default=0, help="size of the cache in items")
     options = parser.parse_args()
     Handler.database = Database(options.connections, options.cached)
     server = Server(("127.0.0.1", 0), Handler)

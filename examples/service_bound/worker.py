@@ -1,6 +1,6 @@
-"""One training worker: for every sample it asks the service about a hundred items, then computes a little.
+"""One training worker: for each sample it requests a hundred items from the service, then computes a little.
 
-It has a session of its own, shares nothing with other workers, and says in the end where its time went.
+It has its own session, shares nothing with other workers, and reports where its time went.
 """
 
 import argparse
@@ -9,13 +9,13 @@ import json
 import sys
 import time
 
-ITEMS = 100  # a sample
-DISTINCT = 400  # items that there are: some come again and again, so that a cache has something to do
-COMPUTE_SECONDS = 0.03  # of processor time a sample
+ITEMS = 100  # per sample
+DISTINCT = 400  # different items; they repeat, so that a cache helps
+COMPUTE_SECONDS = 0.03  # CPU time per sample
 
 
 class Session:
-    """Connections of one worker; without `keep` each call opens a new one."""
+    """The connections of one worker; without `keep`, each call opens a new one."""
 
     def __init__(self, port: int, *, keep: bool) -> None:
         self._port = port
@@ -26,7 +26,7 @@ class Session:
         self.calls = 0
 
     def ask(self, items: list[int]) -> list[int]:
-        """One call."""
+        """Request the values of some items in one call."""
         started = time.perf_counter()
         connection = self._connection
         if connection is None:
@@ -44,19 +44,19 @@ class Session:
         return answer
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
 
 def items_of(sample: int) -> list[int]:
-    """The same for everybody who asks about this sample."""
+    """Return the items of a sample; they are the same in every worker."""
     return [(sample * 7 + number * number) % DISTINCT for number in range(ITEMS)]
 
 
 def compute(values: list[int]) -> int:
-    """Keep the processor busy, as a tokenizer would, by processor time so that a loaded machine does the same work."""
+    """Use a fixed CPU time, as a tokenizer would, so that a loaded machine does the same work."""
     total, until = 0, time.process_time() + COMPUTE_SECONDS
     while time.process_time() < until:
         total = (total + sum(values)) % 1_000_003
@@ -64,7 +64,7 @@ def compute(values: list[int]) -> int:
 
 
 def train(session: Session, samples: range, calls: int) -> None:
-    """The loop: ask in so many calls a sample, then compute."""
+    """Run the training loop with this number of calls per sample."""
     size = -(-ITEMS // calls)
     for sample in samples:
         items = items_of(sample)
@@ -72,17 +72,17 @@ def train(session: Session, samples: range, calls: int) -> None:
         for first in range(0, ITEMS, size):
             values += session.ask(items[first : first + size])
         if values != [item * item for item in items]:
-            raise ValueError(f"sample {sample}: the service answered something else")
+            raise ValueError(f"sample {sample}: the service returned wrong values")
         compute(values)
 
 
 def main() -> None:
-    """Wait for a line of input, train, and print where the time went."""
+    """Wait for a line of input, train, and print the time shares."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--samples", type=int, required=True)
     parser.add_argument("--first", type=int, default=0, help="number of its first sample")
-    parser.add_argument("--calls", type=int, default=ITEMS, help="calls a sample")
+    parser.add_argument("--calls", type=int, default=ITEMS, help="calls per sample")
     parser.add_argument("--keep", action="store_true", help="keep the connection open")
     options = parser.parse_args()
     session = Session(options.port, keep=options.keep)
@@ -90,7 +90,7 @@ def main() -> None:
     sys.stdin.readline()
     started, busy = time.perf_counter(), time.process_time()
     train(session, range(options.first, options.first + options.samples), options.calls)
-    told = {
+    report = {
         "seconds": time.perf_counter() - started,
         "busy_seconds": time.process_time() - busy,
         "calling_seconds": session.calling,
@@ -98,7 +98,7 @@ def main() -> None:
         "calls": session.calls,
     }
     session.close()
-    print(json.dumps(told), flush=True)
+    print(json.dumps(report), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,3 +1,5 @@
+"""The generated documents about settings."""
+
 from pathlib import Path
 
 import pytest
@@ -12,16 +14,16 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", sorted(documents()))
-def test_what_is_made_from_the_settings_is_fresh(name: str) -> None:
+def test_the_documents_are_up_to_date(name: str) -> None:
     """`python -m flyball.configuration_document` would change nothing."""
     assert (ROOT / name).read_text(encoding="utf-8") == documents()[name]
 
 
 @pytest.mark.parametrize(("daemon", "kind"), [("agent", AgentSettings), ("collector", CollectorSettings)])
-def test_the_example_file_changes_nothing_and_would_be_taken_whole(
+def test_the_example_file_contains_all_keys_with_their_defaults(
     daemon: str, kind: type[AgentSettings] | type[CollectorSettings], tmp_path: Path
 ) -> None:
-    """As it is, it says nothing; with every key uncommented it gives exactly the defaults."""
+    """As it is, it sets nothing; with every key uncommented it sets exactly the defaults."""
     text = (ROOT / "deploy" / "etc" / "flyball" / f"{daemon}.toml").read_text(encoding="utf-8")
     as_is, whole = tmp_path / "as_is.toml", tmp_path / "whole.toml"
     as_is.write_text(text)
@@ -37,8 +39,8 @@ def test_the_example_file_changes_nothing_and_would_be_taken_whole(
 
 
 @pytest.mark.parametrize("kind", [AgentSettings, CollectorSettings])
-def test_every_key_says_what_it_means(kind: type[AgentSettings] | type[CollectorSettings]) -> None:
-    """A description of its own, as a sentence."""
+def test_every_key_has_a_description(kind: type[AgentSettings] | type[CollectorSettings]) -> None:
+    """It is a sentence, and more than the name."""
     for key in describe(kind):
         assert key.description.endswith("."), key.name
         assert len(key.description) > len(key.name.rpartition(".")[2]) + 1, key.name

@@ -1,3 +1,5 @@
+"""The entry point `flyball`, and hosts with only a part of the packages."""
+
 import json
 import subprocess
 import sys
@@ -8,7 +10,7 @@ import pytest
 from flyball.__main__ import main
 from flyball.extras import NEEDS, advice, missing
 
-# Refuses every import of what is not named, as a host that has only some of the packages would.
+# Rejects the import of every package that is not listed, as on a host that has only some of them.
 BLOCKER = """
 import importlib.machinery, sys
 
@@ -26,7 +28,7 @@ class Refuse(importlib.machinery.PathFinder):
 sys.meta_path = [each for each in sys.meta_path if each is not importlib.machinery.PathFinder] + [Refuse]
 """
 
-# The modules of the distributions that the extra `agent` names, and what they need themselves.
+# The modules of the packages of the extra `agent`, with their own dependencies.
 AGENT = ("google", "grpc", "msgspec", "psutil", "pynvml", "structlog", "typing_extensions")
 
 
@@ -41,7 +43,7 @@ RUN_MAIN = "import sys\nfrom flyball.__main__ import main\nsys.exit(main(sys.arg
 
 
 def test_the_agent_starts_with_only_its_extras_packages(tmp_path: Path) -> None:
-    """No typer, rich, numpy or anything else of the collector is needed to read a host."""
+    """Typer, Rich, NumPy and the packages of the collector are not needed."""
     options = ["--once", "--format", "json", "--set", f"state_directory={tmp_path}"]
     done = python(AGENT, RUN_MAIN, "agent", *options)
     assert done.returncode == 0, done.stderr
@@ -49,8 +51,8 @@ def test_the_agent_starts_with_only_its_extras_packages(tmp_path: Path) -> None:
     assert "cpu_busy_ratio" in read
 
 
-def test_the_agent_can_be_loaded_whole_with_only_its_extras_packages() -> None:
-    """The daemon's own imports, the uplink's included."""
+def test_all_modules_of_the_agent_need_only_its_extras_packages() -> None:
+    """Including those of the uplink."""
     done = python(AGENT, "import flyball_agent.daemon\nprint('numpy' in sys.modules)\n")
     assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
 
@@ -58,16 +60,16 @@ def test_the_agent_can_be_loaded_whole_with_only_its_extras_packages() -> None:
 @pytest.mark.parametrize(
     ("words", "extra"), [(["agent"], "agent"), (["collector"], "collector"), (["up"], "planner"), ([], "planner")]
 )
-def test_a_missing_package_is_said_with_the_extra_that_brings_it(words: list[str], extra: str) -> None:
-    """No traceback of an import: the name of what to install."""
+def test_a_missing_package_is_reported_with_its_extra(words: list[str], extra: str) -> None:
+    """The message has the command that installs it, without a traceback."""
     done = python((), RUN_MAIN, *words)
     assert done.returncode == 2
-    assert f"pip install 'flyball[{extra}]'" in done.stderr
+    assert f"pip install 'flyball-fleet[{extra}]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_daemons_get_their_own_arguments(capsys: pytest.CaptureFixture[str]) -> None:
-    """`flyball agent …` is `flyball-agent …`."""
+def test_daemons_have_their_own_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    """`flyball agent …` is the same as `flyball-agent …`."""
     for daemon in ("agent", "collector"):
         with pytest.raises(SystemExit) as ended:
             main([daemon, "--help"])
@@ -76,6 +78,6 @@ def test_daemons_get_their_own_arguments(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_nothing_is_missing_here() -> None:
-    """The lists of packages name what the extras install."""
+    """The extras install all listed packages."""
     assert {part: missing(part) for part in NEEDS} == {part: [] for part in NEEDS}
     assert "no.such" in advice("flyball up", "all", ["no.such"])

@@ -1,9 +1,9 @@
-"""The page of all metrics."""
+"""The generated list of all metrics, docs/metrics.md."""
 
 from pathlib import Path
 
 from flyball.metrics_document import document
-from flyball_collector.exporter import about
+from flyball_collector.exporter import host_metrics
 from flyball_collector.exporter.catalogue import sample_name
 from flyball_collector.exporter.diagnosis.metrics import METRICS
 from flyball_collector.own_metrics import OwnMetrics
@@ -11,17 +11,17 @@ from flyball_collector.own_metrics import OwnMetrics
 PAGE = Path(__file__).parents[2] / "docs/metrics.md"
 
 
-def test_the_page_is_fresh() -> None:
-    """What is committed is what agent and collector declare now."""
+def test_the_page_is_up_to_date() -> None:
+    """It has the metrics that agent and collector declare."""
     assert PAGE.read_text(encoding="utf-8") == document(), "run: python -m flyball.metrics_document"
 
 
 def test_every_metric_has_one_row() -> None:
-    """Of the diagnosis, of hosts, and the collector's own; none of another's name."""
+    """Those of the diagnosis, of hosts and of the collector itself; no two have the same name."""
     page = document()
     own = [family for family in OwnMetrics().registry.collect() if family.name.startswith("flyball_")]
     names = [
-        *(sample_name(metric) for metric in (*METRICS, *about.METRICS)),
+        *(sample_name(metric) for metric in (*METRICS, *host_metrics.METRICS)),
         *(family.name + ("_total" if family.type == "counter" else "") for family in own),
     ]
     for name in names:

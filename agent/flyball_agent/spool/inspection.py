@@ -85,7 +85,7 @@ def as_text(folder: Path, epochs: list[EpochReport]) -> str:
     total = sum(segment.bytes for epoch in epochs for segment in epoch.segments)
     lines = [f"{folder}: {len(epochs)} epochs, {total / 1e6:.1f} MB"]
     for epoch in epochs:
-        started = datetime.fromtimestamp(epoch.started_ns / 1e9, UTC).isoformat(timespec="seconds")
+        started = datetime.fromtimestamp(epoch.started_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         lines.append(f"epoch {epoch.epoch}, from {started}, each {epoch.interval_seconds:g} s")
         for segment in epoch.segments:
             notes = f", {segment.damaged_bytes} bytes damaged" if segment.damaged_bytes else ""

@@ -1,79 +1,223 @@
-"""The command line: one module a command, listed here. Only the module of the command that is wanted is imported."""
+"""The command line: one module a command, listed here. Only the module of the command that runs is imported."""
 
+import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
+from typing import Annotated
 
 import typer
+from typer.core import CompletionItem, TyperCommand, TyperGroup  # type: ignore[attr-defined]  # it has no public home
+from typer.exceptions import TyperException
 
+from flyball.command.command_help import HelpGroup, add_command, command_group, help_text, plain
 from flyball.command.errors import CommandError
 
-COMMANDS = (
-    "up",
-    "demo",
-    "top",
-    "hosts",
-    "host",
-    "diagnose",
-    "events",
-    "advice",
-    "silence",
-    "capsule",
-    "replay",
-    "plan",
-    "calibrate",
-    "validate",
-    "examples",
-    "models",
-    "hardware",
-    "configure",
-    "recommend",
-    "prices",
-    "storage",
-    "scale",
-    "sweep",
-    "audit",
-    "config",
-    "certs",
-    "token",
-    "store",
-    "spool",
-    "version",
+COMMANDS = {
+    "Watch": {
+        "up": "Watch this machine, until Ctrl-C.",
+        "demo": "Watch this machine with simulated GPUs.",
+        "top": "Show the fleet or one host live.",
+        "hosts": "List the hosts of the fleet.",
+        "host": "Show or remove a host.",
+    },
+    "Runs": {
+        "diagnose": "Show what limits a host or run, and what will fail.",
+        "advice": "List what to change, with the expected gain.",
+    },
+    "Incidents": {
+        "events": "List what was raised, changed and cleared.",
+        "silence": "Mute notifications for a while.",
+        "capsule": "Save an incident to a file.",
+        "replay": "Diagnose recorded data again.",
+    },
+    "Plan": {
+        "plan": "Estimate memory, time and cost of a training.",
+        "validate": "Check specification files.",
+        "examples": "List, print or write example specifications.",
+        "models": "List the models that a specification can name.",
+        "hardware": "List the devices that a specification can name.",
+        "configure": "Propose training configurations for a device.",
+        "recommend": "Recommend hardware for a training.",
+        "prices": "Compare cloud prices of a device.",
+        "storage": "Estimate the storage of a hierarchical learner.",
+    },
+    "Code": {
+        "audit": "Find code that slows a training down.",
+    },
+    "Measure": {
+        "calibrate": "Improve estimates with measured runs.",
+        "scale": "Predict how the time of a command grows.",
+        "sweep": "Rank combinations of parameters by speed.",
+    },
+    "Administer": {
+        "agent": "Run the agent on this host.",
+        "collector": "Run the collector.",
+        "config": "Show the settings of a daemon.",
+        "certs": "Manage certificates of agents and collectors.",
+        "token": "Manage access tokens of people and scrapers.",
+        "store": "Back up or measure the collector's store.",
+        "spool": "Inspect the records that wait on a host.",
+        "completion": "Set up completion in your shell.",
+        "version": "Print the versions of Flyball and its packages.",
+    },
+}
+"""The commands by group. Each has a module with a function of its name and `EXAMPLES`, or with a `build` for a group.
+The daemons have their own command lines, in their own packages."""
+
+SUMMARIES = {name: summary for group in COMMANDS.values() for name, summary in group.items()}
+DAEMONS = ("agent", "collector")
+EXAMPLES = (
+    "flyball up  # watch this machine and open the page",
+    "flyball hosts --collector http://10.0.0.5:3591  # list the hosts of a fleet",
+    "flyball plan run.yaml  # estimate a training before it runs",
+    "flyball hosts --help  # show the options of a command",
 )
-"""Each is a module beside this one with a function of its name and an `EXAMPLE`, or with a `build` for a group."""
+PROGRAM = "flyball"
+COMPLETION_VARIABLE = "_FLYBALL_COMPLETE"
 
 
-def build(wanted: str = "") -> typer.Typer:
-    """The whole command line, or as much of it as one command needs: that starts sooner."""
-    app = typer.Typer(
-        name="flyball",
-        help="A governor for training fleets: watches every host once a second, and says what bounds each run.",
-        epilog="Begin with: flyball up. The daemons themselves: flyball agent --help, flyball collector --help.",
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-    )
-    app.callback()(_group)
-    for name in (wanted,) if wanted in COMMANDS else COMMANDS:
-        module = import_module(f"flyball.command.{name}")
-        if hasattr(module, "build"):
-            app.add_typer(module.build(), name=name)
-        else:
-            app.command(name, epilog=getattr(module, "EXAMPLE", None))(getattr(module, name))
-    return app
+class Program(HelpGroup):
+    """The `flyball` command; it imports a command when that command is looked up."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # noqa: ARG002  Typer's own context class
+        """Return the names of all commands."""
+        return list(SUMMARIES)
+
+    def get_command(  # type: ignore[override]
+        self,
+        ctx: typer.Context,  # noqa: ARG002
+        cmd_name: str,
+    ) -> TyperCommand | TyperGroup | None:
+        """Return a command, or None if there is none of this name."""
+        return load(cmd_name) if cmd_name in SUMMARIES else None
+
+    def resolve_command(  # type: ignore[override]  # Typer's own context class
+        self, ctx: typer.Context, args: list[str]
+    ) -> tuple[str | None, TyperCommand | TyperGroup | None, list[str]]:
+        """Return the command that the arguments begin with; an unknown name is answered with similar ones."""
+        command = self.get_command(ctx, args[0])
+        if command is None and not ctx.resilient_parsing:
+            near = get_close_matches(args[0], SUMMARIES)
+            ctx.fail(f"there is no command {args[0]!r}" + (f". Did you mean {' or '.join(near)}?" if near else "."))
+        return args[0] if command else None, command, args[1:]
+
+    def get_help(self, ctx: typer.Context) -> str:  # type: ignore[override]  # Typer's own context class
+        """Return the help text with the commands by group."""
+        groups = [(title, list(group.items())) for title, group in COMMANDS.items()]
+        return help_text(self, ctx, groups, list(EXAMPLES), options_last=True)
+
+    def shell_complete(self, ctx: typer.Context, incomplete: str) -> list[CompletionItem]:  # type: ignore[override]
+        """Return the commands that begin so, without importing them, and the options."""
+        found = [CompletionItem(name, help=text) for name, text in SUMMARIES.items() if name.startswith(incomplete)]
+        return found or super().shell_complete(ctx, incomplete)
 
 
-def _group() -> None:  # without one, typer would take a single command for the whole program
+def load(name: str) -> TyperCommand | TyperGroup:
+    """Import a command and return it."""
+    if name in DAEMONS:
+        return TyperCommand(name, help=SUMMARIES[name])  # only named here; see flyball.__main__
+    module = import_module(f"flyball.command.{name}")
+    if hasattr(module, "build"):
+        app: typer.Typer = module.build()
+    else:
+        app = typer.Typer(add_completion=False, rich_markup_mode=None)
+        add_command(app, name, getattr(module, name), module.EXAMPLES)
+    command = typer.main.get_command(app)
+    assert isinstance(command, TyperCommand | TyperGroup)  # noqa: S101  the classes of command_help
+    command.name = name
+    return command
+
+
+def build() -> Program:
+    """Return the whole command line."""
+    app = command_group("Flyball watches training fleets: it finds what limits each run, and what will fail.", Program)
+    app.callback()(_options)
+    program = typer.main.get_command(app)
+    assert isinstance(program, Program)  # noqa: S101  as given above
+    return program
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib import metadata  # 20 ms
+
+        typer.echo(f"{PROGRAM} {metadata.version('flyball-fleet')}")
+        raise typer.Exit
+
+
+def _options(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
     pass
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command; what went wrong is one clear line, never a traceback. Returns the exit status."""
+    """Run a command and return the exit status: 0, 1 after a failure, 2 for wrong arguments. Errors are one line."""
+    program = build()
+    if os.environ.get(COMPLETION_VARIABLE):
+        return _complete(program)
+    if not arguments:
+        arguments = ["--help"]
     try:
-        typer.main.get_command(build(arguments[0] if arguments else "")).main(list(arguments), prog_name="flyball")
+        status = _run(program, arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of our output has closed it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status
+
+
+def _run(program: Program, arguments: Sequence[str]) -> int:
+    try:
+        with program.make_context(PROGRAM, list(arguments)) as context:
+            program.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
     except CommandError as error:
-        print(f"flyball: {error}", file=sys.stderr)
-        return error.status
-    except SystemExit as end:  # how typer ends, also a good end
-        return end.code if isinstance(end.code, int) else int(end.code is not None)
+        return _fail(str(error), error.status)
+    except TyperException as error:
+        return _fail(*_usage_error(error))
+    except (typer.Abort, EOFError):
+        return _fail("aborted", 1)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return _fail(f"{error.filename or 'system error'}: {error.strerror or error}", 1)
+    except Exception as error:  # users get one line; the variable brings the traceback
+        if os.environ.get("FLYBALL_DEBUG"):
+            raise
+        kind = type(error).__name__
+        return _fail(f"internal error: {kind}: {error}. Set FLYBALL_DEBUG=1 for the traceback, and report it", 1)
+    return 0
+
+
+def _fail(message: str, status: int) -> int:
+    print(message if message.startswith("Usage: ") else f"{PROGRAM}: {message}", file=sys.stderr)
+    return status
+
+
+def _usage_error(error: TyperException) -> tuple[str, int]:
+    """Return the message for a wrong command line, with the command whose help explains it; or that help itself."""
+    message, context = plain(error.format_message()), getattr(error, "ctx", None)
+    if message.startswith("Usage: "):  # a group without a command
+        return message, 2
+    path = context.command_path if context else PROGRAM
+    end = "" if message.endswith((".", "?")) else "."
+    return f"{message[:1].lower()}{message[1:]}{end} See `{path} --help`.", 2
+
+
+def _complete(program: Program) -> int:
+    from typer.completion import completion_init  # type: ignore[attr-defined]  # it has no public home
+
+    completion_init()
+    try:
+        program.main([], prog_name=PROGRAM, complete_var=COMPLETION_VARIABLE)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
     return 0

@@ -1,4 +1,4 @@
-"""Asks the collector over HTTP, with the standard library alone."""
+"""The collector's HTTP API, with the standard library alone."""
 
 import gzip
 import json
@@ -15,8 +15,8 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import typer
 
-from flyball.command.errors import CommandError, NotThere
-from flyball.command.words import clean
+from flyball.command.errors import CommandError, NotFound, WrongArgument
+from flyball.command.printable import printable
 
 DEFAULT_URL = "http://127.0.0.1:3591"
 TIME_LIMIT_SECONDS = 10.0
@@ -24,60 +24,82 @@ DOWNLOAD_SECONDS = 60.0
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 MAX_DOWNLOAD_BYTES = 512 * 1024 * 1024
 
-_COMMANDS = {
-    "GET /api/v1/hosts": "flyball hosts",
-    "GET /api/v1/events": "flyball events",
-    "GET /api/v1/silences": "flyball silence list",
+_TLS_HINT = b"this port speaks TLS"  # how a collector answers plain HTTP on its TLS port
+_HINTS = {
+    "GET /api/v1/hosts": "`flyball hosts` lists them",
+    "GET /api/v1/events": "`flyball events` lists them",
+    "GET /api/v1/silences": "`flyball silence list` lists them",
+    "GET /api/v1/kinds": "docs/kinds.md lists them",
+    "GET /api/v1/runs": "",
 }
-"""The collector's hints name its routes; whoever sits at a terminal has these."""
+"""What to do on the command line instead of using the routes that the collector's hints name."""
 
 CollectorOption = Annotated[
     str, typer.Option("--collector", metavar="URL", envvar="FLYBALL_COLLECTOR", help="HTTP address of the collector.")
 ]
 TokenFileOption = Annotated[
     Path | None,
-    typer.Option("--token-file", envvar="FLYBALL_TOKEN_FILE", help="File that holds your token; or set FLYBALL_TOKEN."),
+    typer.Option(
+        "--token-file",
+        metavar="FILE",
+        envvar="FLYBALL_TOKEN_FILE",
+        help="File with your access token; or set FLYBALL_TOKEN.",
+    ),
 ]
 CaFileOption = Annotated[
-    Path | None, typer.Option("--ca-file", envvar="FLYBALL_CA_FILE", help="Authority of the collector's certificate.")
+    Path | None,
+    typer.Option(
+        "--ca-file",
+        metavar="FILE",
+        envvar="FLYBALL_CA_FILE",
+        help="Certificate authority of the collector, such as ca.crt.",
+    ),
 ]
 
 
 class Api:
-    """One collector."""
+    """The API of one collector."""
 
     def __init__(self, url: str, *, token: str = "", ca_file: Path | None = None) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise CommandError(f"--collector {clean(url)}: expected a URL such as {DEFAULT_URL}", 2)
+        try:
+            parts = urlsplit(url)
+            host, _ = parts.hostname, parts.port
+        except ValueError:  # a port that is not a number
+            host = None
+        if not host or parts.scheme not in {"http", "https"}:
+            raise WrongArgument(f"--collector {printable(url)}: expected a URL such as {DEFAULT_URL}")
         self.url = url.rstrip("/")
         self._token = token
-        handlers: list[urllib.request.BaseHandler] = [_NoRedirect(), urllib.request.HTTPSHandler(context=_tls(ca_file))]
-        if _is_loopback(parts.hostname):
+        handlers: list[urllib.request.BaseHandler] = [
+            _NoRedirect(),
+            urllib.request.HTTPSHandler(context=_tls_context(ca_file)),
+        ]
+        if _is_loopback(host):
             handlers.append(urllib.request.ProxyHandler({}))  # a proxy cannot reach our loopback
         self._opener = urllib.request.build_opener(*handlers)
 
     def get(self, path: str, query: Mapping[str, object] | None = None) -> Any:
-        """What the collector answers, decoded."""
-        return self._ask("GET", path, query)
+        """Return the decoded answer to a GET request."""
+        return self._request("GET", path, query)
 
     def download(self, path: str, query: Mapping[str, object] | None = None) -> bytes:
-        """A file that the collector makes."""
+        """Return a file that the collector creates."""
         return self._fetch("GET", path, query, DOWNLOAD_SECONDS, MAX_DOWNLOAD_BYTES)
 
     def delete(self, path: str) -> Any:
-        """Have something forgotten."""
-        return self._ask("DELETE", path, None)
+        """Delete a resource."""
+        return self._request("DELETE", path, None)
 
     def post(self, path: str, body: Mapping[str, object]) -> Any:
-        """Have something made."""
-        return self._ask("POST", path, None, json.dumps(body).encode())
+        """Create a resource."""
+        return self._request("POST", path, None, json.dumps(body).encode())
 
-    def _ask(self, method: str, path: str, query: Mapping[str, object] | None, body: bytes | None = None) -> Any:
+    def _request(self, method: str, path: str, query: Mapping[str, object] | None, body: bytes | None = None) -> Any:
+        answer = self._fetch(method, path, query, body=body)
         try:
-            return json.loads(self._fetch(method, path, query, body=body))
+            return json.loads(answer)
         except ValueError:
-            raise CommandError(f"what answers at {self.url} is not a Flyball collector; see --collector") from None
+            raise CommandError(f"{self.url} is not a Flyball collector; check --collector") from None
 
     def _fetch(
         self,
@@ -85,61 +107,72 @@ class Api:
         path: str,
         query: Mapping[str, object] | None,
         seconds: float = TIME_LIMIT_SECONDS,
-        most: int = MAX_ANSWER_BYTES,
+        max_bytes: int = MAX_ANSWER_BYTES,
         body: bytes | None = None,
     ) -> bytes:
-        where = f"{self.url}/api/v1/{path}" + (f"?{urlencode(query, doseq=True)}" if query else "")
+        address = f"{self.url}/api/v1/{path}" + (f"?{urlencode(query, doseq=True)}" if query else "")
         headers = {"Accept": "application/json", "Accept-Encoding": "gzip", "X-Flyball-Operator": "1"}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         if body is not None:
             headers["Content-Type"] = "application/json"
-        request = urllib.request.Request(where, body, headers, method=method)  # noqa: S310  the scheme was checked
+        request = urllib.request.Request(address, body, headers, method=method)  # noqa: S310  the scheme was checked
         try:
-            with self._opener.open(request, timeout=seconds) as answer:
-                answered = _body(answer, most)
+            with self._opener.open(request, timeout=seconds) as response:
+                content = _body(response, max_bytes)
         except urllib.error.HTTPError as error:
             with error:
-                kind = NotThere if error.code == 404 else CommandError
-                raise kind(_refusal(error, self.url)) from None
-        except (OSError, HTTPException) as error:  # a time-out is an OSError
-            raise CommandError(_unreachable(error, self.url)) from None
-        if len(answered) > most:
-            raise CommandError(f"the answer of {self.url} is longer than {most // 1024**2} MiB; ask for less")
-        return answered
+                raise _refusal(error, self.url) from None
+        except (OSError, HTTPException, EOFError) as error:  # a time-out is an OSError; EOFError: half a gzip stream
+            raise _unreachable(error, self.url) from None
+        if len(content) > max_bytes:
+            raise CommandError(f"the answer of {self.url} is longer than {max_bytes // 1024**2} MiB; request less")
+        return content
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A token goes to the collector that was named, and nowhere else."""
+    """Refuses redirects, so that the token goes only to the collector that was named."""
 
     def redirect_request(self, *_: object) -> None:
-        """Not followed: the answer is an error like any other."""
+        """Do not follow: the redirect is then an error like any other."""
 
 
-def api(url: str, token_file: Path | None, ca_file: Path | None) -> Api:
-    """The collector that the options name."""
+def open_api(url: str, token_file: Path | None, ca_file: Path | None) -> Api:
+    """Return the API of the collector that the options name."""
     return Api(url, token=_token(token_file), ca_file=ca_file)
 
 
 def segment(name: str) -> str:
-    """A host's name as part of a path."""
+    """Return a name, quoted as one part of a URL's path."""
     return quote(name, safe="")
 
 
 def _token(token_file: Path | None) -> str:
     if token_file is None:
-        return os.environ.get("FLYBALL_TOKEN", "").strip()
+        return _checked_token(os.environ.get("FLYBALL_TOKEN", ""), "FLYBALL_TOKEN")
     try:
-        return token_file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"--token-file {token_file}: {error}") from None
+        text = token_file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise WrongArgument(f"--token-file {token_file} is not valid UTF-8") from None
+    except OSError as error:
+        raise WrongArgument(f"--token-file {token_file}: {error.strerror}") from None
+    return _checked_token(text, f"--token-file {token_file}")
 
 
-def _tls(ca_file: Path | None) -> ssl.SSLContext:
+def _checked_token(text: str, source: str) -> str:
+    token = text.strip()
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise WrongArgument(f"{source} does not hold a token: expected one word, as `flyball token add` prints it")
+    return token
+
+
+def _tls_context(ca_file: Path | None) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=ca_file)
-    except (OSError, ssl.SSLError) as error:
-        raise CommandError(f"--ca-file {ca_file}: {error}") from None
+    except ssl.SSLError:
+        raise WrongArgument(f"--ca-file {ca_file} is not a PEM certificate") from None
+    except OSError as error:
+        raise WrongArgument(f"--ca-file {ca_file}: {error.strerror}") from None
 
 
 def _is_loopback(host: str) -> bool:
@@ -149,33 +182,49 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _body(answer: HTTPResponse | urllib.error.HTTPError, most: int = MAX_ANSWER_BYTES) -> bytes:
-    """What was sent; a byte more than `most` says that there would be more."""
-    body = answer.read(most + 1)
-    return gzip.decompress(body) if answer.headers.get("Content-Encoding") == "gzip" else body
+def _body(response: HTTPResponse | urllib.error.HTTPError, max_bytes: int = MAX_ANSWER_BYTES) -> bytes:
+    """Read the body; one byte more than the limit shows that it was longer."""
+    body = response.read(max_bytes + 1)
+    return gzip.decompress(body) if response.headers.get("Content-Encoding") == "gzip" else body
 
 
-def _refusal(error: urllib.error.HTTPError, url: str) -> str:
+def _refusal(error: urllib.error.HTTPError, url: str) -> CommandError:
+    """Return the error for an answer that is not a success. A name or value that the collector refuses is a wrong
+    argument."""
     try:
-        told = json.loads(_body(error))["error"]
-        what, hint = clean(told["what"]), clean(told["hint"])
-    except (ValueError, KeyError, TypeError, OSError):
-        return f"{url} answered {error.code} {clean(error.reason)}: is that a Flyball collector? See --collector"
+        body = _body(error)
+        if body.startswith(_TLS_HINT):
+            return WrongArgument(f"this port speaks TLS. Use https://{urlsplit(url).netloc}")
+        fault = json.loads(body)["error"]
+        message, hint = printable(fault["what"]), printable(fault["hint"])
+    except (ValueError, KeyError, TypeError, OSError, EOFError, HTTPException):
+        return CommandError(
+            f"{url} answered {error.code} {printable(error.reason)}: is it a Flyball collector? Check --collector"
+        )
     if error.code == 401:
         hint = "name a file with --token-file, or set FLYBALL_TOKEN"
-    for route, command in _COMMANDS.items():
-        hint = f"`{command}` lists them" if hint.startswith(route) else hint
-    return f"{what}; {hint}" if hint else what
+    for route, instead in _HINTS.items():
+        hint = instead if hint.startswith(route) else hint
+    kind = {400: WrongArgument, 404: NotFound}.get(error.code, CommandError)
+    return kind(f"{message}; {hint}" if hint else message)
 
 
-def _unreachable(error: Exception, url: str) -> str:
-    if isinstance(error, BadStatusLine) and not isinstance(error, OSError):
-        return f"what answers at {url} does not speak HTTP; if that is the agents' port, see --collector"
+def _unreachable(error: Exception, url: str) -> CommandError:
+    """Return the error for a collector that does not answer."""
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(reason, BadStatusLine) and not isinstance(reason, OSError):
+        return CommandError(f"{url} does not speak HTTP. If it is the port for agents, use the web port (3591)")
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return CommandError(
+            f"{url}: the certificate is not trusted ({printable(reason.verify_message)}). "
+            "If it comes from `flyball certs`, name its ca.crt with --ca-file"
+        )
+    if isinstance(reason, ssl.SSLError) and reason.reason in {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"}:
+        return WrongArgument(f"this port does not speak TLS. Use http://{urlsplit(url).netloc}")
     if isinstance(reason, ssl.SSLError):
-        return f"{url}: {clean(reason)}; with a private authority, name it with --ca-file"
-    said = clean(reason) if str(reason) else type(reason).__name__
-    return (
-        f"no collector answers at {url} ({said}); start one with `flyball up`, "
-        "see `systemctl status flyball-collector`, or name another with --collector URL"
+        return CommandError(f"{url}: TLS failed: {printable(reason)}")
+    detail = printable(getattr(reason, "strerror", None) or reason) or type(reason).__name__
+    return CommandError(
+        f"no collector answers at {url} ({detail}). Start one with `flyball up`, "
+        "check `systemctl status flyball-collector`, or name another with --collector URL"
     )

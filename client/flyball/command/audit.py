@@ -1,4 +1,4 @@
-"""`flyball audit PATH…`: what will make a training slow, read from its code, with the change to make."""
+"""`flyball audit PATH…`: code that slows a training down, with changes."""
 
 import sys
 import time
@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flyball.command.errors import CommandError
+from flyball.command.errors import WrongArgument
 from flyball.command.output import OutputOption, VerboseOption, write_file
-from flyball.command.specifications import WRONG
-from flyball.command.words import clean
+from flyball.command.printable import printable
 from flyball_audit.choices import SUFFIXES, FailOn, ReviewFormat
 
 if TYPE_CHECKING:
@@ -22,58 +21,71 @@ if TYPE_CHECKING:
     from flyball_audit.review import OnFile, Review
     from flyball_audit.settings import Settings
 
-EXAMPLE = (
-    "Examples: flyball audit train.py; flyball audit src -o audit.html; flyball audit . --diff | git apply; "
-    "flyball audit src --evidence measured.yaml. Exit status: 0 nothing of --fail-on; 1 something; 2 wrong use."
+EXAMPLES = (
+    "flyball audit train.py",
+    "flyball audit src -o audit.html",
+    "flyball audit . --diff | git apply",
+    "flyball audit src --evidence measured.yaml",
 )
-_SILENT_SECONDS = 1.0
-"""How long nothing is said about what is being read."""
+_PROGRESS_AFTER_SECONDS = 1.0
+"""The progress is shown after this time."""
 
 
 def audit(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH…", help="Python files, notebooks, folders of them.")],
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH…", help="Python files, notebooks or folders.")],
     output: OutputOption = None,
     format_: Annotated[
-        ReviewFormat | None, typer.Option("--format", "-f", help="Else by --output's suffix, else for the terminal.")
+        ReviewFormat | None,
+        typer.Option("--format", "-f", help="Output format.  [default: by --output, else terminal]"),
     ] = None,
     fail_on: Annotated[
-        FailOn | None, typer.Option("--fail-on", help="End with 1 from this severity on; else `warning`.")
+        FailOn | None, typer.Option("--fail-on", help="Minimum severity for exit status 1.  [default: warning]")
     ] = None,
-    diff: Annotated[bool, typer.Option("--diff", help="Print the changes as patches, and nothing else.")] = False,
-    fix: Annotated[bool, typer.Option("--fix", help="Write the changes that leave results as they are.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Print only the changes, as patches.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Apply the changes that do not affect results.")] = False,
     evidence: Annotated[
-        Path | None, typer.Option("--evidence", help="Measured facts (YAML, JSON) that confirm or withdraw findings.")
+        Path | None,
+        typer.Option("--evidence", metavar="FILE", help="Measurements (YAML, JSON) that confirm or withdraw findings."),
     ] = None,
     select: Annotated[
-        list[str] | None, typer.Option("--select", help="Only these rules; names, patterns, commas.")
+        list[str] | None,
+        typer.Option("--select", metavar="RULES", help="Only these rules: names or patterns, with commas."),
     ] = None,
-    ignore: Annotated[list[str] | None, typer.Option("--ignore", help="Not these rules.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option("--ignore", metavar="RULES", help="Skip these rules.")] = None,
     config: Annotated[
         Path | None,
-        typer.Option("--config", help="Settings; else flyball-audit.toml or pyproject.toml above the paths."),
+        typer.Option(
+            "--config",
+            "-c",
+            metavar="FILE",
+            help="Settings.  [default: flyball-audit.toml or pyproject.toml in a folder above]",
+        ),
     ] = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Find what will slow a training down by reading its code, which is never run; say what to change."""
+    """Read code without running it, find what slows a training down, and propose changes.
+
+    Exit status: 0 if no finding reaches --fail-on, 1 if one does, 2 for wrong arguments.
+    """
     from flyball_reports.errors import InputError
 
     if diff and (fix or format_ or output):
-        raise CommandError("--diff prints patches alone: leave out --fix, --format and --output", WRONG)
+        raise WrongArgument("--diff prints only patches: leave out --fix, --format and --output")
     for path in paths:
         if not path.exists():
-            raise CommandError(f"there is no file or folder {path}", WRONG)
+            raise WrongArgument(f"there is no file or folder {path}")
     try:
         settings = _settings(paths, config, select or [], ignore or [], fail_on)
         found = _reviewed(paths, settings, _evidence(evidence or settings.evidence), fix=fix)
         if diff:
             _print_patches(found)
         else:
-            _tell(found, format_, output, verbose=verbose)
+            _write(found, format_, output, verbose=verbose)
     except InputError as error:
-        raise CommandError(str(error), WRONG) from None
+        raise WrongArgument(str(error)) from None
     if not found.files:
-        told = ", ".join(map(str, paths))
-        raise CommandError(f"nothing was audited: no Python file or notebook could be read in {told}", WRONG)
+        listed = ", ".join(map(str, paths))
+        raise WrongArgument(f"nothing was audited: there is no readable Python file or notebook in {listed}")
     if any(settings.fail_on.reached_by(each.severity) for each in found.findings):
         raise typer.Exit(1)
 
@@ -81,7 +93,7 @@ def audit(
 def _settings(
     paths: Sequence[Path], config: Path | None, select: Sequence[str], ignore: Sequence[str], fail_on: FailOn | None
 ) -> "Settings":
-    """The file's settings; what the command line says of rules comes first."""
+    """Return the settings of the file; options of the command line override them."""
     from flyball_audit.review import KNOWN_RULES
     from flyball_audit.settings import find_settings, load_settings, rules_named
 
@@ -90,7 +102,7 @@ def _settings(
     else:
         stated = load_settings(config, KNOWN_RULES)
         if stated is None:
-            raise CommandError(f"{config} has no table [tool.flyball.audit]", WRONG)
+            raise WrongArgument(f"{config} has no table [tool.flyball.audit]")
         settings = stated
     if select:
         settings = replace(settings, select=rules_named(_names(select), KNOWN_RULES))
@@ -109,7 +121,7 @@ def _evidence(path: Path | None) -> "Evidence | None":
 
 
 def _reviewed(paths: Sequence[Path], settings: "Settings", evidence: "Evidence | None", *, fix: bool) -> "Review":
-    """The review; after the safe changes, if they are wanted."""
+    """Return the review, with --fix after the safe changes."""
     from flyball_audit.fix import fix as write_safe_changes
     from flyball_audit.review import review
 
@@ -121,12 +133,12 @@ def _reviewed(paths: Sequence[Path], settings: "Settings", evidence: "Evidence |
             return reviews[-1].findings
 
         fixed = write_safe_changes(reviews[0].findings, again).findings if fix else ()
-        return replace(reviews[-1], mended=fixed)
+        return replace(reviews[-1], fixed=fixed)
 
 
 @contextmanager
 def _progress() -> "Iterator[OnFile]":
-    """Says on the standard error which file is read, where that is a terminal and it takes long."""
+    """Show the current file on the standard error, if that is a terminal and the review takes long."""
     if not sys.stderr.isatty():
         yield lambda _path: None
         return
@@ -137,8 +149,8 @@ def _progress() -> "Iterator[OnFile]":
     since = time.monotonic()
 
     def on_file(path: str) -> None:
-        if time.monotonic() - since > _SILENT_SECONDS:
-            status.update(f"reading {escape(clean(path))}")
+        if time.monotonic() - since > _PROGRESS_AFTER_SECONDS:
+            status.update(f"reading {escape(printable(path))}")
             status.start()
 
     try:
@@ -147,7 +159,7 @@ def _progress() -> "Iterator[OnFile]":
         status.stop()
 
 
-def _tell(review: "Review", form: ReviewFormat | None, output: Path | None, *, verbose: bool) -> None:
+def _write(review: "Review", form: ReviewFormat | None, output: Path | None, *, verbose: bool) -> None:
     from flyball_audit.fix import patcher
     from flyball_audit.report.render import render
 
@@ -159,7 +171,7 @@ def _tell(review: "Review", form: ReviewFormat | None, output: Path | None, *, v
 
 
 def _show(review: "Review", *, verbose: bool) -> None:
-    """In colours, as wide as the terminal is."""
+    """Print the review in colours and with the width of the terminal."""
     from rich.console import Console
     from rich.text import Text
 
@@ -171,20 +183,20 @@ def _show(review: "Review", *, verbose: bool) -> None:
 
 
 def _print_patches(review: "Review") -> None:
-    """For `git apply` and `patch`, which pass over the lines of words between them."""
+    """Print patches for `git apply` and `patch`, which skip the remarks between them."""
     from flyball_audit.fix import staged
 
     for safe, other in staged(review.findings):
-        for words, each in (("results stay as they are, --fix writes it", safe), ("look first", other)):
+        for remark, each in (("does not affect results, --fix applies it", safe), ("check before you apply it", other)):
             if each.diff:
-                rules = ", ".join(dict.fromkeys(finding.rule for finding in each.mended))
-                _print(f"# {each.file.path}: {rules}: {words}\n{each.diff}")
+                rules = ", ".join(dict.fromkeys(finding.rule for finding in each.fixed))
+                _print(f"# {each.file.path}: {rules}: {remark}\n{each.diff}")
         for finding, reason in other.left:
-            typer.echo(f"{clean(finding.place)}: {finding.rule}: no patch: {reason}", err=True)
+            typer.echo(f"{printable(finding.place)}: {finding.rule}: no patch: {reason}", err=True)
 
 
 def _print(text: str) -> None:
-    """As it is into a file; on a screen without what would steer it."""
+    """Print text unchanged to a file; on a terminal without control characters."""
     if sys.stdout.isatty():
-        text = "\n".join(map(clean, text.replace("\t", "    ").split("\n")))
+        text = "\n".join(map(printable, text.replace("\t", "    ").split("\n")))
     typer.echo(text.encode(), nl=False)

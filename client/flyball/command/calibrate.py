@@ -1,51 +1,58 @@
-"""`flyball calibrate RUNS`: what measured runs teach, and how near the estimates come with and without them."""
+"""`flyball calibrate RUNS`: better estimates from measured runs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flyball.command.errors import CommandError
-from flyball.command.output import CommandResult, FormOption, OutputOption, tell
-from flyball.command.specifications import WRONG, HardwareFileOption, load_runs, use_hardware
+from flyball.command.errors import WrongArgument
+from flyball.command.output import CommandResult, OutputOption, ResultFormatOption, write_result
+from flyball.command.specifications import HardwareFileOption, load_runs, use_hardware
 
 if TYPE_CHECKING:
-    from flyball_planner.calibration.compare import Calibration
+    from flyball_planner.calibration.comparison import CalibrationResult
 
-FOOTER = "Made by flyball calibrate. Figures in brackets are 90 % intervals: nine times in ten the truth lies within."
-EXAMPLE = (
-    "Examples: flyball calibrate --columns; flyball calibrate measured.csv; flyball calibrate measured.csv -o "
-    "report.html; flyball plan run.yaml --calibration measured.csv"
+FOOTER = (
+    "Made by flyball calibrate. Figures in brackets are 90 % intervals: they contain the true value nine times in ten."
+)
+EXAMPLES = (
+    "flyball calibrate --columns",
+    "flyball calibrate measured.csv",
+    "flyball calibrate measured.csv -o report.html",
+    "flyball plan run.yaml --calibration measured.csv",
 )
 
 
 def calibrate(
     runs: Annotated[
-        Path | None, typer.Argument(metavar="RUNS", help="Measured runs in CSV, JSON or YAML; - is YAML on the input.")
+        Path | None,
+        typer.Argument(
+            metavar="RUNS", help="Measured runs in CSV, JSON or YAML; - reads YAML from the standard input."
+        ),
     ] = None,
-    columns: Annotated[bool, typer.Option("--columns", help="What such a file may say, column by column.")] = False,
-    format_: FormOption = None,
+    columns: Annotated[bool, typer.Option("--columns", help="List the columns of such a file.")] = False,
+    format_: ResultFormatOption = None,
     output: OutputOption = None,
     hardware_file: HardwareFileOption = None,
 ) -> None:
-    """Learn from measured runs: estimated against actual, and how far the estimates were off and are now."""
-    from flyball_planner.calibration.compare import calibrate as learn
+    """Learn from measured runs, and compare estimates and measurements before and after."""
+    from flyball_planner.calibration.comparison import calibrate as learn
 
     if columns:
-        return tell(_columns(), format_, output)
+        return write_result(_columns(), format_, output)
     if runs is None:
-        raise CommandError("name a file of measured runs; flyball calibrate --columns says what it holds", WRONG)
+        raise WrongArgument("name a file of measured runs; `flyball calibrate --columns` lists its columns")
     use_hardware(hardware_file)
     found = learn(load_runs(runs))
     if not found.learned:
         reasons = "\n".join(f"  {each}" for each in found.refused)
-        raise CommandError(f"{runs}: no run can be used:\n{reasons}", WRONG)
-    return tell(told(found), format_, output)
+        raise WrongArgument(f"{runs}: none of the runs can be used:\n{reasons}")
+    return write_result(result_of(found), format_, output)
 
 
-def told(found: "Calibration") -> CommandResult:
-    """A calibration, ready for every format."""
-    from flyball_planner.report.calibrated import charts, document, sections
+def result_of(found: "CalibrationResult") -> CommandResult:
+    """Return a calibration, ready for every format."""
+    from flyball_planner.report.calibration_report import charts, document, sections
 
     return CommandResult(
         f"Calibration by {found.source}", sections(found), document(found), lambda: charts(found), FOOTER
@@ -54,11 +61,11 @@ def told(found: "Calibration") -> CommandResult:
 
 def _columns() -> CommandResult:
     from flyball_planner.specification.runs import describe_columns
-    from flyball_reports.section import Section, Table
+    from flyball_reports.section import ReportTable, Section
 
     described = describe_columns()
     rows = tuple((each.name, each.reader.expected, each.meaning) for each in described)
-    text = "A line a run; a column that is not needed may be left out, and so may a cell. The keys of a list are these."
-    sections = (Section("", (text,), (Table(rows, ("Column", "Expected", "Meaning")),)),)
+    text = "One line a run. Unneeded columns and cells may be left out. Lists in JSON and YAML have these keys."
+    sections = (Section("", (text,), (ReportTable(rows, ("Column", "Expected", "Meaning")),)),)
     document = [{"name": each.name, "expected": each.reader.expected, "meaning": each.meaning} for each in described]
     return CommandResult("Columns of measured runs", sections, document)

@@ -6,51 +6,58 @@ from typing import Annotated
 
 import typer
 
-from flyball.command.api import DEFAULT_URL, CaFileOption, CollectorOption, TokenFileOption, api, segment
-from flyball.command.errors import CommandError
-from flyball.command.words import clean
+from flyball.command.api import DEFAULT_URL, CaFileOption, CollectorOption, TokenFileOption, open_api, segment
+from flyball.command.errors import CommandError, WrongArgument
+from flyball.command.output import FormatOption, OutputFormat, check_writable, write_json
+from flyball.command.printable import printable
 from flyball_reports.figures import size
 
-EXAMPLE = (
-    "Example: flyball capsule 3f2a9c0d4b1e6f70 --before 1h; then anywhere: flyball replay 3f2a9c0d4b1e6f70.flyball"
+EXAMPLES = (
+    "flyball capsule 3f2a9c0d4b1e6f70 --before 1h",
+    "flyball replay 3f2a9c0d4b1e6f70.flyball  # on any machine",
 )
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)?")
-_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h|d)?")
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
-Duration = Annotated[str, typer.Option(metavar="DURATION", help="Such as 90s, 15m, 6h; at most 24 hours in all.")]
+Before = Annotated[str, typer.Option(metavar="DURATION", help="Time before the event: 90s, 15m, 6h; 24 h in all.")]
+After = Annotated[str, typer.Option(metavar="DURATION", help="Time after the event.")]
 
 
 def capsule(
-    event: Annotated[str, typer.Argument(help="Id of an event or a condition, as flyball events lists it.")],
+    event: Annotated[str, typer.Argument(help="Id of an event or a condition, as `flyball events` lists it.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A new file; by default EVENT.flyball here.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="A new file.  [default: EVENT.flyball]")
     ] = None,
-    before: Duration = "15m",
-    after: Duration = "5m",
-    collector: CollectorOption = DEFAULT_URL,
+    before: Before = "15m",
+    after: After = "5m",
+    format_: FormatOption = OutputFormat.TABLE,
+    url: CollectorOption = DEFAULT_URL,
     token_file: TokenFileOption = None,
     ca_file: CaFileOption = None,
 ) -> None:
-    """Write everything around an event into one file, which flyball replay plays again anywhere.
+    """Save all data around an event to one file, which `flyball replay` can diagnose again on any machine.
 
-    It holds all readings of the hosts concerned, and with them the names of hosts, users and commands.
+    The file holds all readings of the affected hosts, with the names of hosts, users and commands.
     """
     query = {"before": seconds("--before", before), "after": seconds("--after", after)}
-    path = output or Path(f"{Path(clean(event)).name}.flyball")
+    path = output or Path(f"{Path(printable(event)).name}.flyball")
+    check_writable("--output", path)
     if path.exists():
-        raise CommandError(f"{path} exists; name another file with --output")
-    body = api(collector, token_file, ca_file).download(f"capsules/{segment(event)}", query)
+        raise CommandError(f"{path} exists already; name another file with --output")
+    body = open_api(url, token_file, ca_file).download(f"capsules/{segment(event)}", query)
     try:
         path.write_bytes(body)
     except OSError as error:
-        raise CommandError(f"{path}: {error.strerror}") from None
-    typer.echo(f"{path}: {size(len(body))}. Play it: flyball replay {path}")
+        raise CommandError(f"cannot write {path}: {error.strerror}") from None
+    if format_ is OutputFormat.JSON:
+        return write_json({"path": str(path), "bytes": len(body)})
+    return typer.echo(f"{path}: {size(len(body))}. Diagnose it again: flyball replay {path}")
 
 
 def seconds(option: str, text: str) -> float:
-    """15m → 900."""
+    """Return a duration in seconds: 15m is 900."""
     found = _DURATION.fullmatch(text.strip())
     if found is None:
-        raise CommandError(f"{option} {clean(text)}: expected a duration such as 90s, 15m or 6h", 2)
+        raise WrongArgument(f"{option} {printable(text)}: expected a duration such as 90s, 15m, 6h or 2d")
     return float(found[1]) * _SECONDS[found[2] or "s"]

@@ -1,17 +1,20 @@
-"""`flyball certs`: a private authority for agents and collectors."""
+"""`flyball certs`: a private certificate authority for agents and collectors."""
 
-import json
 import os
-from collections.abc import Callable, Sequence
+import shlex
+import socket
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from flyball.command.errors import CommandError
+from flyball.command.command_help import add_command, command_group
+from flyball.command.errors import CommandError, WrongArgument
+from flyball.command.output import FormatOption, OutputFormat, write_json
+from flyball.command.specifications import read_text
 from flyball.extras import advice, missing
 
 if TYPE_CHECKING:
@@ -21,97 +24,205 @@ Result = TypeVar("Result")
 
 _DIRECTORY = "certs"
 _WARN_DAYS = 30
-
-
-class Format(StrEnum):
-    """How the list is shown."""
-
-    TABLE = "table"
-    JSON = "json"
-
+_SETTINGS = Path("/etc/flyball")
+"""The folder of the settings. Its certificates can be read by the users that systemd makes for the units."""
 
 Directory = Annotated[
-    Path, typer.Option("--directory", "-d", help="Where the authority lives.", envvar="FLYBALL_CERTS_DIRECTORY")
+    Path,
+    typer.Option(
+        "--directory", "-d", metavar="DIRECTORY", help="Folder of the authority.", envvar="FLYBALL_CERTS_DIRECTORY"
+    ),
 ]
-Days = Annotated[int | None, typer.Option(min=1, max=36500, help="How long the certificate is valid.")]
+Days = Annotated[
+    int | None, typer.Option(metavar="DAYS", min=1, max=36500, help="Validity.  [default: 365; authority: 3650]")
+]
 
 
 def build() -> typer.Typer:
-    """The group of commands."""
-    app = typer.Typer(help="Make, renew and list the certificates of agents and collectors.", no_args_is_help=True)
-    app.command(epilog="Example: flyball certs init /etc/flyball/certs")(init)
-    app.command(epilog="Example: flyball certs issue gpu-01    flyball certs issue --collector flyball.example")(issue)
-    app.command(epilog="Example: flyball certs renew    flyball certs renew gpu-01 --days 90")(renew)
-    app.command("list", epilog="Example: flyball certs list --format json")(list_all)
-    return app
+    """Return the group of commands."""
+    group = command_group("Create, issue, renew and list the certificates of agents and collectors.")
+    add_command(group, "init", init, ["flyball certs init /etc/flyball-ca"])
+    examples = [
+        "flyball certs issue --collector flyball.example -d /etc/flyball-ca",
+        "flyball certs issue gpu-01 gpu-02 -d /etc/flyball-ca",
+        "flyball certs issue --from hosts.txt -d /etc/flyball-ca",
+    ]
+    add_command(group, "issue", issue, examples)
+    add_command(group, "renew", renew, ["flyball certs renew", "flyball certs renew gpu-01 --days 90"])
+    add_command(group, "list", list_all, ["flyball certs list --format json"])
+    return group
 
 
 def init(
-    directory: Annotated[Path, typer.Argument(help="A new directory; its ca.key must stay secret.")] = Path(_DIRECTORY),
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIRECTORY", help="A new folder. Keep it on this machine: its ca.key is secret.")
+    ] = Path(_DIRECTORY),
     days: Days = None,
+    format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """Make a private authority."""
-    ca = _try(lambda authority: authority.initialise(*([days] if days else [])), directory)
-    typer.echo(f"made {ca.certificate_file} (copy it to every host) and {ca.key_file} (keep it here, and secret)")
-    typer.echo(f"next: flyball certs issue --collector NAME -d {directory}; flyball certs issue HOST -d {directory}")
+    """Create a certificate authority."""
+    ca = _with_authority(lambda authority: authority.initialise(*([days] if days else [])), directory)
+    if format_ is OutputFormat.JSON:
+        return write_json([_row(ca, datetime.now(UTC))])
+    folder = shlex.quote(os.fspath(directory))
+    _print(
+        f"Wrote {ca.certificate_file} (public) and {ca.key_file} (secret; keep it on this machine).",
+        "",
+        "Next, issue a certificate for the collector, by the name that agents connect to, and one for each host:",
+        f"  flyball certs issue --collector flyball.example -d {folder}",
+        f"  flyball certs issue gpu-01 gpu-02 -d {folder}",
+        "",
+        f"Each command prints how to install its files in {_SETTINGS}, where the units of systemd can read them.",
+    )
+    return None
 
 
 def issue(
-    name: Annotated[str, typer.Argument(help="Host name, as the agent says it (`host` of its settings).")],
-    collector: Annotated[bool, typer.Option("--collector", help="For a collector instead of an agent.")] = False,
-    san: Annotated[list[str] | None, typer.Option("--san", help="Another name or address; may be repeated.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME…]", help="Host names, as the agents report them (`host` in agent.toml)."),
+    ] = None,
+    from_: Annotated[
+        Path | None, typer.Option("--from", metavar="FILE", help="Read names from a file: one a line, # for comments.")
+    ] = None,
+    collector: Annotated[bool, typer.Option("--collector", help="Issue for collectors, not for agents.")] = False,
+    san: Annotated[
+        list[str] | None,
+        typer.Option("--san", metavar="NAME", help="Another host name or address of it; may be repeated."),
+    ] = None,
     days: Days = None,
     directory: Directory = Path(_DIRECTORY),
+    format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """Make a key and a certificate for a host."""
-    issued = _try(lambda authority: _issue(authority, name, san or (), days or 365, collector=collector), directory)
-    typer.echo(f"made {issued.certificate_file} and {issued.key_file}, valid until {issued.expires:%Y-%m-%d}")
-    typer.echo(f"names: {', '.join(issued.alternative_names)}")
-    section, file = ("grpc", "collector.toml") if collector else ("tls", "agent.toml")
-    typer.echo(f"copy both and ca.crt to {name}:/etc/flyball/, and say in /etc/flyball/{file}:\n")
-    typer.echo(f'[{section}]\nca_file = "/etc/flyball/ca.crt"')
-    typer.echo(f'certificate_file = "/etc/flyball/{name}.crt"\nkey_file = "/etc/flyball/{name}.key"')
-    typer.echo(
-        f"\nunder systemd: LoadCredential=key:/etc/flyball/{name}.key in a drop-in, and docs/security.md for key_file"
-    )
+    """Create a key and a certificate for each host, and print how to install them."""
+    wanted = list(dict.fromkeys([*(names or ()), *(_names_of(from_) if from_ else ())]))
+    if not wanted:
+        raise WrongArgument("name at least one host, or a file of names with --from")
+    if san and len(wanted) > 1:
+        raise WrongArgument("--san belongs to one host: issue the others without it")
+    _with_authority(lambda authority: _check_names(authority, wanted, collector=collector), directory)
+    action = partial(_issue, also=san or (), days=days or 365, collector=collector)
+    issued = [_with_authority(partial(action, name=name), directory) for name in wanted]
+    if format_ is OutputFormat.JSON:
+        now = datetime.now(UTC)
+        return write_json([_row(each, now) for each in issued])
+    for each in issued:
+        _print(f"Wrote {each.certificate_file} and {each.key_file}, valid until {each.expires:%Y-%m-%d}.")
+        _print(f"  names: {', '.join(each.alternative_names)}")
+    present = _with_authority(lambda authority: authority.list(), directory)
+    address = next((each.name for each in present if each.part and each.part.name == "COLLECTOR"), "flyball.example")
+    return _print(*_instructions(issued, directory, address, collector=collector))
 
 
 def renew(
-    names: Annotated[list[str] | None, typer.Argument(help="Hosts, or ca; none: all that end soon.")] = None,
-    within: Annotated[int, typer.Option("--within", min=0, help="Without names: those with fewer days left.")] = 30,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME…]", help="Hosts, or ca.  [default: all that expire soon]")
+    ] = None,
+    within: Annotated[
+        int,
+        typer.Option("--within", metavar="DAYS", min=0, help="Without names: renew those with fewer days left."),
+    ] = 30,
     days: Days = None,
     directory: Directory = Path(_DIRECTORY),
+    format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """Give certificates a new time; keys and names stay, running daemons take them without a restart."""
+    """Extend certificates. Keys and names stay; running daemons load the new files without a restart."""
     now = datetime.now(UTC)
-    present = _try(lambda authority: authority.list(), directory)
+    present = _with_authority(lambda authority: authority.list(), directory)
     unknown = sorted(set(names or ()) - {each.name for each in present})
     if unknown:
-        raise CommandError(f"{directory} holds no certificate of {', '.join(unknown)}; flyball certs list shows them")
+        raise WrongArgument(
+            f"{directory} has no certificate for {', '.join(unknown)}; `flyball certs list -d {directory}` lists all"
+        )
     wanted = [each for each in present if (each.name in names if names else each.days_left(now) < within)]
-    for each in wanted:
-        renewed = _try(partial(_renew, issued=each, days=days), directory)
-        typer.echo(f"renewed {renewed.certificate_file}, valid until {renewed.expires:%Y-%m-%d}: copy it to its host")
-    if not wanted:
-        typer.echo(f"nothing ends within {within} days")
+    renewed = [_with_authority(partial(_renew, issued=each, days=days), directory) for each in wanted]
+    if format_ is OutputFormat.JSON:
+        return write_json([_row(each, now) for each in renewed])
+    for each in renewed:
+        _print(f"Renewed {each.certificate_file}, valid until {each.expires:%Y-%m-%d}.", *_renewal_copy(each))
+    if not renewed:
+        _print(f"No certificate expires within {within} days.")
+    return None
 
 
-def list_all(
-    format_: Annotated[Format, typer.Option("--format", help="table or json.")] = Format.TABLE,
-    directory: Directory = Path(_DIRECTORY),
-) -> None:
-    """List every certificate, and until when it is valid."""
+def list_all(directory: Directory = Path(_DIRECTORY), format_: FormatOption = OutputFormat.TABLE) -> None:
+    """List all certificates with their ends."""
     now = datetime.now(UTC)
-    rows = [_row(each, now) for each in _try(lambda authority: authority.list(), directory)]
-    if format_ is Format.JSON:
-        typer.echo(json.dumps(rows, indent=2))
-        return
-    typer.echo(f"{'name':28} {'for':10} {'until':11} {'days':>6}  names")
+    rows = [_row(each, now) for each in _with_authority(lambda authority: authority.list(), directory)]
+    if format_ is OutputFormat.JSON:
+        return write_json(rows)
+    width = max(20, *(len(row["name"]) for row in rows))
+    _print(f"{'NAME':{width}}  {'FOR':10} {'EXPIRES':11} {'DAYS LEFT':>9}  NAMES")
     for row in rows:
-        left = f"{row['days_left']:6.0f}"
+        left = f"{row['days_left']:9.0f}"
         colour = typer.colors.RED if row["days_left"] < 0 else typer.colors.YELLOW
         shown = left if row["days_left"] > _WARN_DAYS else typer.style(left, fg=colour)
-        typer.echo(f"{row['name']:28} {row['for']:10} {row['expires'][:10]} {shown}  {', '.join(row['names'])}")
+        _print(f"{row['name']:{width}}  {row['for']:10} {row['expires'][:10]}  {shown}  {', '.join(row['names'])}")
+    return None
+
+
+def _names_of(file: Path) -> list[str]:
+    lines = read_text(file, "write one host name a line").splitlines()
+    return [name for line in lines if (name := line.partition("#")[0].strip())]
+
+
+def _instructions(issued: Sequence["Issued"], directory: Path, address: str, *, collector: bool) -> Iterator[str]:
+    """Yield commands and settings that install the files where the unit of the daemon can read them."""
+    daemon, table = ("collector", "grpc") if collector else ("agent", "tls")
+    certificate, key = _SETTINGS / f"{daemon}.crt", f"/run/credentials/flyball-{daemon}.service/key"
+    yield from ("", "1. Copy the files. On this machine:", *_copies(issued, directory, daemon))
+    yield from ("", f"2. Set in {_SETTINGS / daemon}.toml:")
+    yield from [] if collector else [f'  collector = ["{address}:3590"]', ""]
+    yield f"  [{table}]"
+    yield from ['  listen = "0.0.0.0:3590"'] if collector else []
+    yield from (
+        f'  ca_file = "{_SETTINGS / "ca.crt"}"',
+        f'  certificate_file = "{certificate}"',
+        f'  key_file = "{key}"',
+    )
+    if collector:
+        yield from ("", "  [http]", f'  certificate_file = "{certificate}"', f'  key_file = "{key}"')
+    yield from ("", f"3. Restart the {daemon}. Its unit reads the key as root and passes it on:")
+    yield f"  systemctl restart flyball-{daemon}"
+    if collector:
+        yield from ("", "To open the web port to the network, add tokens: flyball token add --help")
+
+
+def _copies(issued: Sequence["Issued"], directory: Path, daemon: str) -> Iterator[str]:
+    """Yield the commands that copy the files to their hosts; those of this machine are installed."""
+    ca = shlex.quote(os.fspath(directory / "ca.crt"))
+    here = {socket.gethostname(), socket.getfqdn()}
+    for each in issued:
+        certificate, key = (shlex.quote(os.fspath(file)) for file in (each.certificate_file, each.key_file))
+        if each.name in here:
+            yield f"  install -D -m 0644 {ca} {_SETTINGS}/ca.crt"
+            yield f"  install -m 0644 {certificate} {_SETTINGS}/{daemon}.crt"
+            yield f"  install -m 0600 {key} {_SETTINGS}/{daemon}.key"
+            continue
+        host = f"root@{each.name}"
+        yield f"  ssh {host} mkdir -p {_SETTINGS}"
+        yield f"  scp {ca} {host}:{_SETTINGS}/ca.crt"
+        yield f"  scp {certificate} {host}:{_SETTINGS}/{daemon}.crt"
+        yield f"  scp {key} {host}:{_SETTINGS}/{daemon}.key"
+
+
+def _renewal_copy(issued: "Issued") -> list[str]:
+    file = shlex.quote(os.fspath(issued.certificate_file))
+    if issued.part is None:
+        return [f"  Copy {file} to {_SETTINGS}/ca.crt on the collector and on every host."]
+    daemon = issued.part.name.lower()
+    return [f"  scp {file} root@{issued.name}:{_SETTINGS}/{daemon}.crt"]
+
+
+def _print(*lines: str) -> None:
+    typer.echo("\n".join(lines))
+
+
+def _check_names(authority: "Authority", names: Sequence[str], *, collector: bool) -> None:
+    """Raise before the first file is written if a name is not valid or has a certificate already."""
+    from flyball_collector.security.certs import Part
+
+    authority.check_new(names, Part.COLLECTOR if collector else Part.AGENT)
 
 
 def _renew(authority: "Authority", issued: "Issued", days: int | None) -> "Issued":
@@ -124,18 +235,25 @@ def _issue(authority: "Authority", name: str, also: Sequence[str], days: int, *,
     return authority.issue(name, Part.COLLECTOR if collector else Part.AGENT, also=also, days=days)
 
 
-def _try(action: Callable[["Authority"], Result], directory: Path) -> Result:
-    """Do something with the authority; what goes wrong is told in one line."""
+def _with_authority(action: Callable[["Authority"], Result], directory: Path) -> Result:
+    """Run an action of the authority; its errors end the command with one line."""
     absent = missing("collector")
     if "cryptography" in absent:
         raise CommandError(advice("flyball certs", "collector", absent))
-    from flyball_collector.security.certs import Authority
+    from flyball_collector.security.certs import Authority, InvalidName
     from flyball_collector.security.pem import CertificateError
 
     try:
         return action(Authority(directory))
     except CertificateError as error:
-        raise CommandError(str(error)) from None
+        if directory != Path(_DIRECTORY) and not directory.is_dir():
+            raise WrongArgument(
+                f"there is no folder {directory}; create it with flyball certs init {directory}"
+            ) from None
+        kind = WrongArgument if isinstance(error, InvalidName) else CommandError
+        raise kind(str(error)) from None
+    except OSError as error:
+        raise CommandError(f"cannot write {error.filename}: {error.strerror}") from None
 
 
 def _row(issued: "Issued", now: datetime) -> dict[str, Any]:
@@ -146,4 +264,5 @@ def _row(issued: "Issued", now: datetime) -> dict[str, Any]:
         "days_left": round(issued.days_left(now), 1),
         "names": list(issued.alternative_names),
         "certificate_file": os.fspath(issued.certificate_file),
+        "key_file": os.fspath(issued.key_file),
     }

@@ -1,6 +1,5 @@
-"""`flyball config show`: which settings are in force, and where each came from."""
+"""`flyball config show`: the settings of a daemon, with their origins."""
 
-import json
 import os
 from collections.abc import Iterable
 from enum import StrEnum
@@ -9,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flyball.command.errors import CommandError
+from flyball.command.command_help import add_command, command_group
+from flyball.command.errors import WrongArgument
+from flyball.command.output import write_json
 
 if TYPE_CHECKING:
     import msgspec
@@ -17,53 +18,56 @@ if TYPE_CHECKING:
     from flyball_daemon.settings import Loaded
 
 
-class Daemon(StrEnum):
-    """Whose settings."""
+class DaemonName(StrEnum):
+    """A daemon with settings."""
 
     AGENT = "agent"
     COLLECTOR = "collector"
 
 
-class Format(StrEnum):
-    """How they are shown."""
+class SettingsFormat(StrEnum):
+    """The formats of settings."""
 
     TOML = "toml"
     JSON = "json"
 
 
 def build() -> typer.Typer:
-    """The group of commands."""
-    app = typer.Typer(help="Look at settings.", no_args_is_help=True)
-    app.command(epilog="Example: flyball config show collector --config ./collector.toml --format json")(show)
-    app.callback()(_group)
-    return app
-
-
-def _group() -> None:
-    """Look at settings."""
+    """Return the group of commands."""
+    group = command_group("Show the settings of a daemon.")
+    examples = ["flyball config show", "flyball config show collector --config ./collector.toml --format json"]
+    add_command(group, "show", show, examples)
+    return group
 
 
 def show(
-    daemon: Annotated[Daemon, typer.Argument(help="Whose settings.")] = Daemon.AGENT,
-    config: Annotated[Path | None, typer.Option("--config", "-c", help="Instead of /etc/flyball/DAEMON.toml.")] = None,
-    assign: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE, as the daemon takes it.")] = None,
-    changed: Annotated[bool, typer.Option("--changed", help="Only what is not the default.")] = False,
-    format_: Annotated[Format, typer.Option("--format", help="toml or json.")] = Format.TOML,
+    daemon: Annotated[DaemonName, typer.Argument(help="The daemon.")] = DaemonName.AGENT,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", "-c", metavar="FILE", help="Settings file.  [default: /etc/flyball/DAEMON.toml]"),
+    ] = None,
+    assign: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a setting; may be repeated.")
+    ] = None,
+    changed: Annotated[bool, typer.Option("--changed", help="Only settings that differ from their defaults.")] = False,
+    format_: Annotated[SettingsFormat, typer.Option("--format", "-f", help="Output format.")] = SettingsFormat.TOML,
 ) -> None:
-    """Show the effective settings, each with its origin; the environment is this shell's, not a service's."""
+    """Show the settings that a daemon would use, each with its origin.
+
+    The environment is that of this shell, not that of a service.
+    """
     loaded = load_settings(daemon.value, config, assign or ())
     rows = [row for row in loaded.effective() if not changed or row[2] != "default"]
-    if format_ is Format.JSON:
-        typer.echo(json.dumps([{"key": k, "value": v, "origin": o} for k, v, o in rows], indent=2))
-    else:
-        typer.echo(as_toml(rows))
+    if format_ is SettingsFormat.JSON:
+        return write_json([{"key": key, "value": value, "origin": origin} for key, value, origin in rows])
+    return typer.echo(as_toml(rows) or "# all settings have their defaults")
 
 
 def load_settings(daemon: str, config: Path | None, assignments: Iterable[str] = ()) -> "Loaded[Any]":
-    """Settings as a daemon would have them here."""
+    """Load settings as the daemon does."""
     from flyball_daemon.settings import SettingsError, load
 
-    kind, file, prefix = _of(daemon)
+    kind, file, prefix = _settings_of(daemon)
     try:
         return load(
             kind,
@@ -74,10 +78,10 @@ def load_settings(daemon: str, config: Path | None, assignments: Iterable[str] =
             assignments=list(assignments),
         )
     except SettingsError as error:
-        raise CommandError("these settings cannot be used:\n  " + "\n  ".join(error.problems), status=2) from None
+        raise WrongArgument("the settings are not valid:\n  " + "\n  ".join(error.problems)) from None
 
 
-def _of(daemon: str) -> "tuple[type[msgspec.Struct], str, str]":
+def _settings_of(daemon: str) -> "tuple[type[msgspec.Struct], str, str]":
     if daemon == "agent":
         from flyball_agent import settings as agent
 
@@ -88,7 +92,7 @@ def _of(daemon: str) -> "tuple[type[msgspec.Struct], str, str]":
 
 
 def as_toml(rows: Iterable[tuple[str, Any, str]]) -> str:
-    """Settings as a file could say them, each with its origin as a comment."""
+    """Return settings as TOML, with their origins as comments."""
     from flyball_daemon.reference import toml_value
 
     lines: list[tuple[str, str]] = []

@@ -1,101 +1,100 @@
-"""`flyball diagnose HOST|RUN`: what bounds it, how sure that is, what will break, what to change."""
+"""`flyball diagnose HOST|RUN`: what limits it, with evidence, what will fail, and what to change."""
 
-import json
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from flyball.command.advice import advice_view, diagnosis_of
-from flyball.command.api import DEFAULT_URL, CaFileOption, CollectorOption, TokenFileOption, api
-from flyball.command.events import SEVERITIES, gathered, told
-from flyball.command.hosts import Format
+from flyball.command.api import DEFAULT_URL, CaFileOption, CollectorOption, TokenFileOption, open_api
+from flyball.command.events import SEVERITIES, event_text, grouped
+from flyball.command.output import FormatOption, OutputFormat, write_json, write_view
+from flyball.command.printable import printable
 from flyball.command.readings import DASH, bar
-from flyball.command.words import clean
 
-EXAMPLE = "Examples: flyball diagnose node-1; flyball diagnose llama-7b --format json | jq .primary"
+EXAMPLES = ("flyball diagnose node-1", "flyball diagnose llama-7b --format json | jq .primary")
 
 _SHOWN = 0.05  # scores below are noise
 
 
 def diagnose(
-    name: Annotated[str, typer.Argument(metavar="HOST|RUN", help="A host, or a run.")],
-    collector: CollectorOption = DEFAULT_URL,
-    format_: Annotated[Format, typer.Option("--format", help="For people, or JSON for programs.")] = Format.TABLE,
+    name: Annotated[str, typer.Argument(metavar="HOST|RUN", help="A host or a run.")],
+    url: CollectorOption = DEFAULT_URL,
+    format_: FormatOption = OutputFormat.TABLE,
     token_file: TokenFileOption = None,
     ca_file: CaFileOption = None,
 ) -> None:
-    """Say what bounds a host or run, what will break it and when, and what to change."""
-    found = diagnosis_of(api(collector, token_file, ca_file), name)
-    if format_ is Format.JSON:
-        return typer.echo(json.dumps(found, indent=2))
-    return Console().print(diagnosis_view(found))
+    """Show what limits a host or run, what will fail and when, and what to change."""
+    found = diagnosis_of(open_api(url, token_file, ca_file), name)
+    if format_ is OutputFormat.JSON:
+        return write_json(found)
+    return write_view(diagnosis_view(found))
 
 
 def diagnosis_view(found: dict[str, Any]) -> RenderableType:
-    """The sections that have something to say."""
+    """Return the sections that are not empty."""
     sections: list[RenderableType] = [_heading(found), *conditions_view(found["conditions"])]
     sections += _scores(found["scores"]) + _base_scores(found["base_scores"]) + _hosts(found["hosts"])
     if found["advice"]:
-        sections += [_title("what to change"), *advice_view(found["advice"])]
+        sections += [_title("What to change"), *advice_view(found["advice"])]
     return Group(*sections)
 
 
 def _heading(found: dict[str, Any]) -> Text:
-    text = Text(clean(found["host"] or f"run {found['run']}"), style="bold")
+    text = Text(printable(found["host"] or f"run {found['run']}"), style="bold")
     if found["primary"]:
-        text.append(f"  bounded by {clean(found['primary'])}", style="not bold")
+        text.append(f"  limited by {printable(found['primary'])}", style="not bold")
     elif found["conditions"]:
-        text.append("  nothing bounds it that is raised", style="not bold dim")
+        text.append("  no bottleneck", style="not bold dim")
     else:
-        text.append("  nothing stands", style="not bold green")
+        text.append("  no active problems", style="not bold green")
     if found["runs"]:
-        text.append(f"  runs {', '.join(map(clean, found['runs']))}", style="not bold dim")
+        text.append(f"  runs {', '.join(map(printable, found['runs']))}", style="not bold dim")
     return text
 
 
 def conditions_view(found: list[dict[str, Any]]) -> list[RenderableType]:
-    """What stands, with the reason; of several GPUs once."""
-    shown = gathered(found)
-    rows = [[Text(each["severity"], style=SEVERITIES.get(each["severity"], "")), told(each)] for each in shown]
-    return _section("what stands", ("", ""), rows)
+    """Return the active problems with their reasons; equal ones of several GPUs are one entry."""
+    shown = grouped(found)
+    rows = [[Text(each["severity"], style=SEVERITIES.get(each["severity"], "")), event_text(each)] for each in shown]
+    return _section("Active problems", ("", ""), rows)
 
 
 def _scores(found: list[dict[str, Any]]) -> list[RenderableType]:
     rows = [
         [
-            Text(clean(each["bottleneck"]), style="bold" if each["raised"] else ""),
+            Text(printable(each["bottleneck"]), style="bold" if each["raised"] else ""),
             Text(bar(each["score"])),
             Text(DASH if each["score"] is None else f"{each['score']:.0%}", justify="right"),
-            Text(_active(each)),
-            Text(clean(each["meaning"]), style="dim"),
+            Text(_confidence(each)),
+            Text(printable(each["meaning"]), style="dim"),
         ]
         for each in found
         if each["raised"] or (each["score"] or 0.0) >= _SHOWN
     ]
-    return _section("what bounds it", ("", "", "", "", ""), rows)
+    return _section("Bottlenecks", ("", "", "", "", ""), rows)
 
 
-def _active(each: dict[str, Any]) -> str:
-    """How sure what stands is; of what does not, for which other one."""
-    if each.get("explained_by"):  # collectors of before do not tell
-        return f"explained by {clean(each['explained_by']).removeprefix('bottleneck_')}"
-    return "" if each["confidence"] is None else f"{each['confidence']:.0%} sure"
+def _confidence(each: dict[str, Any]) -> str:
+    """Return the confidence of an active bottleneck, or the bottleneck that explains this one."""
+    if each.get("explained_by"):  # older collectors do not send it
+        return f"explained by {printable(each['explained_by']).removeprefix('bottleneck_')}"
+    return "" if each["confidence"] is None else f"{each['confidence']:.0%} confidence"
 
 
 def _base_scores(scores: dict[str, float | None]) -> list[RenderableType]:
-    """For orientation: they alert nobody."""
+    """Return the base scores on one line; they raise no alert."""
     if not scores:
         return []
-    words = ", ".join(f"{clean(name)} {DASH if value is None else f'{value:.0%}'}" for name, value in scores.items())
-    return [Text(f"\nplain shares of plain limits: {words}", style="dim")]
+    parts = (f"{printable(name)} {DASH if value is None else f'{value:.0%}'}" for name, value in scores.items())
+    return [Text(f"\nutilisation: {', '.join(parts)}", style="dim")]
 
 
 def _hosts(found: list[dict[str, Any]]) -> list[RenderableType]:
-    rows = [[Text(clean(each["host"])), Text(clean(each["primary"] or DASH))] for each in found]
-    return _section("its hosts", ("host", "bounded by"), rows)
+    rows = [[Text(printable(each["host"])), Text(printable(each["primary"] or DASH))] for each in found]
+    return _section("Hosts", ("host", "limited by"), rows)
 
 
 def _section(title: str, heads: tuple[str, ...], rows: list[list[Text]]) -> list[RenderableType]:
@@ -107,5 +106,5 @@ def _section(title: str, heads: tuple[str, ...], rows: list[list[Text]]) -> list
     return [_title(title), table]
 
 
-def _title(words: str) -> Text:
-    return Text(f"\n{words}", style="bold")
+def _title(text: str) -> Text:
+    return Text(f"\n{text}", style="bold")

@@ -1,13 +1,17 @@
-"""What a command cannot do, in words for whoever typed it."""
+"""Errors that end a command with one clear line."""
 
 
 class CommandError(Exception):
-    """Ends the command with its message; says what was wrong, where, and what to do."""
+    """A command that failed; the message names what is wrong, where, and what to do."""
 
-    def __init__(self, message: str, status: int = 1) -> None:
-        super().__init__(message)
-        self.status = status
+    status = 1
 
 
-class NotThere(CommandError):
-    """The collector knows nothing of this name."""
+class WrongArgument(CommandError):
+    """An argument, option or input file that cannot be used."""
+
+    status = 2
+
+
+class NotFound(WrongArgument):
+    """A name that the collector does not know."""

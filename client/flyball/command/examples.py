@@ -1,4 +1,4 @@
-"""`flyball examples`: specifications to begin with."""
+"""`flyball examples`: specifications to start from."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,27 +6,28 @@ from typing import Annotated
 
 import typer
 
-from flyball.command.errors import CommandError
-from flyball.command.output import PlainForm, PlainFormOption, write_new
-from flyball.command.specifications import WRONG
+from flyball.command.errors import WrongArgument
+from flyball.command.output import FormatOption, OutputFormat, write_new
 
-EXAMPLE = "Examples: flyball examples; flyball examples transformer > run.yaml; flyball examples --write ."
+EXAMPLES = ("flyball examples", "flyball examples transformer > run.yaml", "flyball examples --write .")
 
 
 def examples(
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Only this one.")] = "",
-    write: Annotated[Path | None, typer.Option("--write", "-w", help="Into this folder, one or all.")] = None,
-    format_: PlainFormOption = PlainForm.TABLE,
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Print this example.")] = "",
+    write: Annotated[
+        Path | None, typer.Option("--write", "-w", metavar="FOLDER", help="Write one example or all to this folder.")
+    ] = None,
+    format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """List, print or write example specifications."""
-    from flyball_planner.specification.bundled import example_names, example_text
+    from flyball_planner.specification.example_files import example_names, example_text
 
     if name and name not in example_names():
-        raise CommandError(f"there is no example {name!r}; there are {', '.join(example_names())}", WRONG)
+        raise WrongArgument(f"there is no example {name!r}; the examples are {', '.join(example_names())}")
     names = [name] if name else example_names()
     if write is not None:
         return _write(write, names)
-    if format_ is PlainForm.JSON:
+    if format_ is OutputFormat.JSON:
         return typer.echo(_json(names))
     if name:
         return typer.echo(example_text(name).rstrip("\n"))
@@ -38,12 +39,12 @@ def examples(
 def _json(names: Sequence[str]) -> str:
     import json
 
-    from flyball_planner.specification.bundled import example_text
+    from flyball_planner.specification.example_files import example_text
 
     return json.dumps([{"name": each, "text": example_text(each)} for each in names], indent=2)
 
 
 def _write(folder: Path, names: Sequence[str]) -> None:
-    from flyball_planner.specification.bundled import example_text
+    from flyball_planner.specification.example_files import example_text
 
     write_new({folder / f"{name}.yaml": example_text(name) for name in names})

@@ -1,4 +1,4 @@
-"""Where the runs of `flyball scale` and `flyball sweep` take place: on this machine, or on a Dask cluster."""
+"""Executors for the runs of `flyball scale` and `flyball sweep`: this machine or a Dask cluster."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flyball.command.errors import CommandError
-from flyball.command.specifications import WRONG
+from flyball.command.errors import CommandError, WrongArgument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distributed import Client
 
-    from flyball_planner.sweep.running import OpenExecutor
+    from flyball_planner.sweep.runner import OpenExecutor
 
 LOCAL = "local"
 CONNECT_SECONDS = 10.0
@@ -23,16 +22,16 @@ CONNECT_SECONDS = 10.0
 DaskOption = Annotated[
     str,
     typer.Option(
-        "--dask", metavar="ADDRESS", help="Run on a Dask cluster, named by its scheduler; local makes one here."
+        "--dask", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler; `local` starts one here."
     ),
 ]
 
 
 @contextmanager
 def executors(dask: str, at_once: int) -> "Iterator[OpenExecutor]":
-    """What opens an executor; a cluster is connected to once, and closed at the end where it was made here."""
+    """Yield a function that opens an executor. A cluster is connected once; one that was started here is stopped."""
     if not dask:
-        yield partial(ThreadPoolExecutor, at_once)  # a command is a process already; threads only wait for it
+        yield partial(ThreadPoolExecutor, at_once)  # each command is a process; threads only wait for it
         return
     with _client(dask, at_once) as client:
         yield client.get_executor
@@ -43,12 +42,12 @@ def _client(dask: str, at_once: int) -> "Iterator[Client]":
     try:
         from distributed import Client, LocalCluster
     except ImportError:
-        raise CommandError("--dask needs the package distributed: pip install distributed", WRONG) from None
+        raise WrongArgument("--dask needs the package `distributed`: pip install distributed") from None
     if dask != LOCAL:
         try:
             connected = Client(dask, timeout=CONNECT_SECONDS)  # type: ignore[no-untyped-call]
         except (OSError, ValueError, TypeError) as error:
-            raise CommandError(f"--dask {dask}: no scheduler answers there ({error})") from None
+            raise CommandError(f"--dask {dask}: no scheduler answers ({error})") from None
         with connected:
             yield connected
         return

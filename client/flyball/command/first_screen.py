@@ -1,4 +1,7 @@
-"""The first screen: what is watched, where to look, what is missing and why. Pure: API answers in, lines out."""
+"""The first screen of `flyball up`: what is watched, where to look, and which readings are unavailable.
+
+The functions are pure: they turn answers of the API into lines.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,48 +10,46 @@ from typing import Any
 
 from rich.markup import escape
 
-from flyball.command.words import clean
+from flyball.command.printable import printable
 from flyball_reports.figures import plural, size
 
 Answer = Mapping[str, Any]
 
 REASONS = {
-    "absent": "not here",
+    "absent": "not present",
     "denied": "no permission",
-    "unsupported": "cannot tell",
+    "unsupported": "not supported",
     "failed": "failed",
-    "timed_out": "does not answer",
-    "stale": "repeats itself",
-    "unknown": "silent",
+    "timed_out": "timed out",
+    "stale": "does not change",
+    "unknown": "unknown reason",
 }
-_MOST_GROUPS = 12
-_MOST_FAMILIES = 8
+_MOST_CAUSES = 12
+_MOST_SUBSYSTEMS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Where to look."""
+class Addresses:
+    """The addresses that the screen shows."""
 
     page: str
     metrics: str
     api: str
     directory: str
-    http_option: str  # what other commands have to be told; empty when nothing
+    http_option: str  # the option that other commands need; empty for the default port
 
 
-def first_screen(hosts: Sequence[tuple[Answer, Sequence[Answer]]], places: Places) -> Iterator[str]:
-    """Lines in rich's markup; `hosts` are answers of /api/v1/hosts/NAME with the columns of their readings."""
+def first_screen(hosts: Sequence[tuple[Answer, Sequence[Answer]]], addresses: Addresses) -> Iterator[str]:
+    """Yield lines in Rich's markup. `hosts` are answers of /api/v1/hosts/NAME with the columns of their readings."""
     for answer, columns in hosts:
         yield from _host(answer, columns)
         yield ""
-    yield from _places(hosts, places)
-    silent = list(
-        missing([unavailable_reading for answer, _ in hosts for unavailable_reading in answer["unavailable"]])
-    )
-    if silent:
+    yield from _addresses(hosts, addresses)
+    lines = list(unavailable_lines([each for answer, _ in hosts for each in answer["unavailable"]]))
+    if lines:
         yield ""
-        yield "[bold]Not read here, and why[/bold]"
-        yield from silent
+        yield "[bold]Unavailable readings[/bold]"
+        yield from lines
 
 
 def _host(answer: Answer, columns: Sequence[Answer]) -> Iterator[str]:
@@ -75,7 +76,7 @@ def _cpu(cpu: Answer) -> str:
 
 def _gpus(gpus: Sequence[Answer]) -> str:
     if not gpus:
-        return "none seen"
+        return "none found"
     kinds: dict[tuple[str, str, int], int] = {}
     for gpu in gpus:
         kind = (gpu.get("model", "GPU"), gpu.get("driver_version", ""), gpu.get("memory_bytes", 0))
@@ -94,48 +95,46 @@ def _system(inventory: Answer) -> str:
 
 
 def _readings(summary: Answer, columns: Sequence[Answer]) -> str:
-    """How much is read, and the subsystems with most of it."""
-    families = Counter(str(column["metric"]).split("_")[0] for column in columns)
-    del families["agent"]
-    most = [family for family, _ in families.most_common(_MOST_FAMILIES)]
-    return f"{plural(summary['columns'], 'column')}: {_text(', '.join(most))}" + (
-        " …" if len(families) > len(most) else ""
-    )
+    """Return the number of readings, and the subsystems with most of them."""
+    subsystems = Counter(str(column["metric"]).split("_")[0] for column in columns)
+    del subsystems["agent"]
+    most = [name for name, _ in subsystems.most_common(_MOST_SUBSYSTEMS)]
+    more = " …" if len(subsystems) > len(most) else ""
+    return f"{plural(summary['columns'], 'reading')}: {_text(', '.join(most))}{more}"
 
 
-def _places(hosts: Sequence[tuple[Answer, Sequence[Answer]]], places: Places) -> Iterator[str]:
+def _addresses(hosts: Sequence[tuple[Answer, Sequence[Answer]]], addresses: Addresses) -> Iterator[str]:
     name = _text(hosts[0][0]["host"]["name"]) if hosts else "NAME"
     yield "[bold]Where to look[/bold]"
-    option = f" {places.http_option}" if places.http_option else ""
+    option = f" {addresses.http_option}" if addresses.http_option else ""
     for label, value in (
-        ("page", f"[link={places.page}]{places.page}[/link]"),
-        ("Prometheus", places.metrics),
-        ("API", places.api),
+        ("page", f"[link={addresses.page}]{addresses.page}[/link]"),
+        ("Prometheus", addresses.metrics),
+        ("API", addresses.api),
         ("terminal", f"flyball hosts{option}  ·  flyball top {name}{option}"),
         ("diagnosis", f"flyball diagnose {name}{option}  ·  flyball events --follow{option}"),
-        ("files", f"{_text(places.directory)}: logs, flyball.db and the agents' spools"),
+        ("files", f"{_text(addresses.directory)}: logs, flyball.db and the agents' spools"),
     ):
         yield f"  {label:10} {value}"
 
 
-def missing(unavailable: Sequence[Answer]) -> Iterator[str]:
-    """UnavailableReadings of one cause in one line: which probes, why, and what helps."""
+def unavailable_lines(unavailable: Sequence[Answer]) -> Iterator[str]:
+    """Yield one line for each cause with its probes, and one for its remedy; those with a remedy come first."""
     groups: dict[tuple[str, str, str], list[str]] = {}
-    for unavailable_reading in unavailable:
-        cause = (unavailable_reading["reason"], unavailable_reading["detail"], unavailable_reading["remedy"])
-        probes = groups.setdefault(cause, [])
-        if unavailable_reading["probe"] not in probes:
-            probes.append(unavailable_reading["probe"])
+    for reading in unavailable:
+        probes = groups.setdefault((reading["reason"], reading["detail"], reading["remedy"]), [])
+        if reading["probe"] not in probes:
+            probes.append(reading["probe"])
     ordered = sorted(groups.items(), key=lambda group: (not group[0][2], group[0][0] == "absent", group[1]))
     width = min(24, max((len(", ".join(probes)) for _, probes in ordered), default=0))
-    for (reason, detail, remedy), probes in ordered[:_MOST_GROUPS]:
+    for (reason, detail, remedy), probes in ordered[:_MOST_CAUSES]:
         names = _text(", ".join(probes)).ljust(width)
         yield f"  [yellow]{names}[/yellow]  {REASONS.get(reason, _text(reason))}: {_text(detail)}"
         if remedy:
             yield f"  {'':{width}}  [dim]→[/dim] {_text(remedy)}"
-    if len(ordered) > _MOST_GROUPS:
-        yield f"  … and {len(ordered) - _MOST_GROUPS} more: flyball agent --check"
+    if len(ordered) > _MOST_CAUSES:
+        yield f"  … and {len(ordered) - _MOST_CAUSES} more: flyball agent --check"
 
 
 def _text(value: object) -> str:
-    return escape(clean(value))
+    return escape(printable(value))

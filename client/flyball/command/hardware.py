@@ -1,4 +1,4 @@
-"""`flyball hardware`: which devices are known, and everything that is known of one, with its sources."""
+"""`flyball hardware`: the devices that a specification can name, and the data sheet of one."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from msgspec import to_builtins
 
-from flyball.command.errors import CommandError
-from flyball.command.output import CommandResult, FormOption, OutputOption, tell
-from flyball.command.specifications import WRONG, HardwareFileOption, use_hardware
+from flyball.command.errors import WrongArgument
+from flyball.command.output import CommandResult, OutputOption, ResultFormatOption, write_result
+from flyball.command.specifications import HardwareFileOption, one_name, use_hardware
 
 if TYPE_CHECKING:
-    from flyball_planner.catalogue.hardware import Device, Link
+    from flyball_planner.catalogue.hardware import ComputeDevice, DeviceLink
 
-EXAMPLE = "Examples: flyball hardware --list; flyball hardware --list --kind gpu; flyball hardware --details 'H100 SXM'"
+EXAMPLES = ("flyball hardware", "flyball hardware --kind gpu", "flyball hardware 'H100 SXM'")
 
 
-class Kind(StrEnum):
-    """Which devices."""
+class HardwareKind(StrEnum):
+    """The kinds of devices."""
 
     GPU = "gpu"
     TPU = "tpu"
@@ -26,31 +26,32 @@ class Kind(StrEnum):
 
 
 def hardware(
-    list_: Annotated[bool, typer.Option("--list", help="All devices; also without it.")] = False,
-    details: Annotated[str, typer.Option("--details", metavar="NAME", help="All that is known of one device.")] = "",
-    kind: Annotated[Kind | None, typer.Option(help="Only devices of this kind.")] = None,
-    format_: FormOption = None,
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Show the details of this device.")] = "",
+    list_: Annotated[bool, typer.Option("--list", help="List all devices; the default without a name.")] = False,
+    details: Annotated[str, typer.Option("--details", metavar="NAME", help="The same as NAME.")] = "",
+    kind: Annotated[HardwareKind | None, typer.Option(help="Only devices of this kind.")] = None,
+    format_: ResultFormatOption = None,
     output: OutputOption = None,
     hardware_file: HardwareFileOption = None,
 ) -> None:
-    """List the devices that a specification can name, and what is known of each."""
-    del list_  # the list is what is shown anyway
-    if details and kind:
-        raise CommandError("name either --details or --kind: one device is of one kind", WRONG)
+    """List the devices that a specification can name, or show the details of one."""
+    wanted = one_name(name, details, list_=list_)
+    if wanted and kind:
+        raise WrongArgument("--kind filters the list; leave it out with a name")
     use_hardware(hardware_file)
-    tell(_details(details) if details else _list(kind), format_, output)
+    write_result(_details(wanted) if wanted else _list(kind), format_, output)
 
 
-def _list(kind: Kind | None) -> CommandResult:
+def _list(kind: HardwareKind | None) -> CommandResult:
     from flyball_planner.catalogue.devices import devices, profiles
-    from flyball_reports.section import Section, Table
+    from flyball_reports.section import ReportTable, Section
 
     shown = sorted((each for each in devices() if kind is None or each.kind.value == kind), key=_order)
     named = tuple((each.name, each.device, each.default_format, f"{each.devices}") for each in profiles().values())
     heads = ("Device", "Vendor", "Architecture", "Memory", "Bandwidth", "Arithmetic", "Power", "Year")
     sections = (
-        Section("Named profiles", tables=(Table(named, ("Profile", "Device", "Format", "Devices"), (3,)),)),
-        Section("Devices", tables=(Table(tuple(map(_row, shown)), heads, (3, 4, 5, 6, 7)),)),
+        Section("Named profiles", tables=(ReportTable(named, ("Profile", "Device", "Format", "Devices"), (3,)),)),
+        Section("Devices", tables=(ReportTable(tuple(map(_row, shown)), heads, (3, 4, 5, 6, 7)),)),
     )
     document = {
         "profiles": [to_builtins(each) for each in profiles().values()],
@@ -59,11 +60,11 @@ def _list(kind: Kind | None) -> CommandResult:
     return CommandResult("Hardware", sections if kind is None else sections[1:], document)
 
 
-def _order(device: "Device") -> tuple[str, str, int, str]:
+def _order(device: "ComputeDevice") -> tuple[str, str, int, str]:
     return device.kind.value, device.vendor, device.launch_year or 0, device.name
 
 
-def _row(device: "Device") -> tuple[str, ...]:
+def _row(device: "ComputeDevice") -> tuple[str, ...]:
     from flyball_reports.figures import rate, size
 
     best, format_ = _best(device)
@@ -79,11 +80,11 @@ def _row(device: "Device") -> tuple[str, ...]:
     )
 
 
-def _best(device: "Device") -> tuple[float, str]:
-    """The rate of the format that it is mostly used with."""
-    from flyball_planner.precision import Format
+def _best(device: "ComputeDevice") -> tuple[float, str]:
+    """Return the rate in the format that the device is mostly used with."""
+    from flyball_planner.precision import NumberFormat
 
-    wanted = (device.default_format, Format.BF16, Format.FP16, Format.FP32, *device.flops_per_second)
+    wanted = (device.default_format, NumberFormat.BF16, NumberFormat.FP16, NumberFormat.FP32, *device.flops_per_second)
     format_ = next((each for each in wanted if each is not None and each in device.flops_per_second), None)
     return (device.flops_per_second[format_], format_.value) if format_ else (0.0, "")
 
@@ -91,17 +92,17 @@ def _best(device: "Device") -> tuple[float, str]:
 def _details(name: str) -> CommandResult:
     from flyball_planner.catalogue.devices import find_device
     from flyball_reports.errors import InputError
-    from flyball_reports.section import Section, Table
+    from flyball_reports.section import ReportTable, Section
 
     try:
         device = find_device(name)
     except InputError as error:
-        raise CommandError(str(error), WRONG) from None
+        raise WrongArgument(str(error)) from None
     rows = tuple((label, value) for label, value in _facts(device) if value)
-    return CommandResult(device.name, (Section("", tables=(Table(rows),)),), _document(device))
+    return CommandResult(device.name, (Section("", tables=(ReportTable(rows),)),), _document(device))
 
 
-def _facts(device: "Device") -> list[tuple[str, str]]:
+def _facts(device: "ComputeDevice") -> list[tuple[str, str]]:
     from flyball_reports.figures import rate, size
 
     return [
@@ -126,13 +127,13 @@ def _facts(device: "Device") -> list[tuple[str, str]]:
     ]
 
 
-def _link(link: "Link | None") -> str:
+def _link(link: "DeviceLink | None") -> str:
     from flyball_reports.figures import rate
 
     return f"{link.name}, {rate(link.bytes_per_second, 'B/s')} one way" if link else ""
 
 
-def _document(device: "Device") -> dict[str, Any]:
+def _document(device: "ComputeDevice") -> dict[str, Any]:
     return {
         **to_builtins(device),
         "flops_per_second": {each.value: rate for each, rate in device.flops_per_second.items()},

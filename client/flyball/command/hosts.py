@@ -1,37 +1,29 @@
 """`flyball hosts`: the fleet in a table."""
 
-import json
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from flyball.command.api import DEFAULT_URL, CaFileOption, CollectorOption, TokenFileOption, api
-from flyball.command.events import SEVERITIES, gathered, where
+from flyball.command.api import DEFAULT_URL, CaFileOption, CollectorOption, TokenFileOption, open_api
+from flyball.command.events import SEVERITIES, grouped, subject_text
+from flyball.command.output import FormatOption, OutputFormat, write_json, write_view
+from flyball.command.printable import printable
 from flyball.command.readings import amount, duration
-from flyball.command.words import clean
 from flyball_reports.figures import plural
 
-EXAMPLE = "Examples: flyball hosts --sort cpu; flyball hosts --format json | jq '.[].name'"
-PAGE = 1000
-STATUSES = {"up": "green", "silent": "red", "ended": "dim", "waiting": "dim"}
-_OVERVIEW_STATUSES = ("up", "silent", "ended", "waiting")
+EXAMPLES = ("flyball hosts --sort cpu", "flyball hosts --format json | jq '.[].name'")
+STATUSES = {"up": "green", "not_reporting": "red", "ended": "dim", "waiting": "dim"}
+_OVERVIEW_STATUSES = ("up", "not_reporting", "ended", "waiting")
 _ATTENTION = (None, "info", "warning", "critical")
-_PROBLEMS = 5  # shown below the table
+_PROBLEMS = 5  # shown with the table
 
 
-class Format(StrEnum):
-    """How it is written."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
-class Sort(StrEnum):
-    """The order of the table; the largest first, but names and states by the alphabet."""
+class HostOrder(StrEnum):
+    """The order of the table: the largest first, but names and states in alphabetical order."""
 
     NAME = "name"
     STATUS = "status"
@@ -44,96 +36,90 @@ class Sort(StrEnum):
 
 
 _KEYS = {
-    Sort.CPU: "cpu_ratio",
-    Sort.MEMORY: "memory_ratio",
-    Sort.GPU: "gpu_utilization_ratio",
-    Sort.HEAT: "gpu_temperature_celsius",
-    Sort.AGE: "age_seconds",
-    Sort.SKEW: "clock_skew_seconds",
+    HostOrder.CPU: "cpu_ratio",
+    HostOrder.MEMORY: "memory_ratio",
+    HostOrder.GPU: "gpu_utilization_ratio",
+    HostOrder.HEAT: "gpu_temperature_celsius",
+    HostOrder.AGE: "age_seconds",
+    HostOrder.SKEW: "clock_skew_seconds",
 }
 
 
 def hosts(
-    collector: CollectorOption = DEFAULT_URL,
-    sort: Annotated[Sort, typer.Option(help="Order of the hosts.")] = Sort.NAME,
-    format_: Annotated[Format, typer.Option("--format", help="A table, or JSON for programs.")] = Format.TABLE,
+    url: CollectorOption = DEFAULT_URL,
+    sort: Annotated[HostOrder, typer.Option(help="Order of the hosts.")] = HostOrder.NAME,
+    format_: FormatOption = OutputFormat.TABLE,
     token_file: TokenFileOption = None,
     ca_file: CaFileOption = None,
 ) -> None:
-    """List the hosts of the fleet: whether they report, and how busy they are."""
-    told = api(collector, token_file, ca_file).get("overview")
-    found = _sorted(fleet(told), sort)
-    if format_ is Format.JSON:
-        typer.echo(json.dumps(found, indent=2))
-        return
+    """List the hosts of the fleet with their status and load, and the active problems."""
+    overview = open_api(url, token_file, ca_file).get("overview")
+    found = _sorted(fleet(overview), sort)
+    if format_ is OutputFormat.JSON:
+        return write_json(found)
     if not found:
-        typer.echo("No host has reported yet. On each machine: flyball agent --set collector=HOST:3590")
-        return
-    Console().print(hosts_table(found))
-    typer.echo(_summary(found))
-    for line in problems(told):
-        Console().print(line, highlight=False)
+        return typer.echo("No host has reported yet. Start an agent on each: flyball agent --set collector=HOST:3590")
+    return write_view(Group(hosts_table(found), Text(_summary(found)), *problems(overview)))
 
 
-def fleet_view(told: dict[str, Any], sort: Sort) -> RenderableType:
-    """The same for a screen: what must be seen stands above the table, which may be longer."""
-    found = _sorted(fleet(told), sort)
-    return Group(Text(_summary(found), style="bold"), *problems(told), Text(), hosts_table(found))
+def fleet_view(overview: dict[str, Any], sort: HostOrder) -> RenderableType:
+    """Return the fleet for a screen: the problems are above the table, which may be longer than the screen."""
+    found = _sorted(fleet(overview), sort)
+    return Group(Text(_summary(found), style="bold"), *problems(overview), Text(), hosts_table(found))
 
 
 def _summary(found: list[dict[str, Any]]) -> str:
-    silent = sum(host["status"] == "silent" for host in found)
+    missing = sum(host["status"] == "not_reporting" for host in found)
     gpus = sum(host["gpus"] for host in found)
-    return f"{plural(len(found), 'host')}, {silent} silent, {plural(gpus, 'GPU')}"
+    return f"{plural(len(found), 'host')}, {missing} not reporting, {plural(gpus, 'GPU')}"
 
 
-def problems(told: dict[str, Any]) -> list[Text]:
-    """What stands that is a warning or worse, the worst first, a line each; where to ask further."""
-    worst = gathered(told["worst"])
+def problems(overview: dict[str, Any]) -> list[Text]:
+    """Return the active warnings and worse, the worst first, one on a line, and the command that explains them."""
+    worst = grouped(overview["worst"])
     if not worst:
-        return []
-    lines = []
+        return [Text("No active problems.", style="green")]
+    lines = [Text("Active problems", style="bold")]
     for each in worst[:_PROBLEMS]:
         line = Text(f"{each['severity']:8}", style=SEVERITIES.get(each["severity"], ""))
-        line.append(f"  {where(each)}: {clean(each['kind'])}", style="not bold default")
-        line.append(f"  {clean(each['because'])}", style="not bold default")
+        line.append(f"  {subject_text(each)}: {printable(each['kind'])}", style="not bold default")
+        line.append(f"  {printable(each['because'])}", style="not bold default")
         lines.append(line)
-    more = sum(told["active"][severity] for severity in ("critical", "warning")) > len(worst[:_PROBLEMS])
-    name = clean(next((each["host"] for each in worst if each["host"]), "HOST"))
-    lines.append(
-        Text(f"{'there may be more; ' if more else ''}why, and what to do: flyball diagnose {name}", style="dim")
-    )
+    more = sum(overview["active"][severity] for severity in ("critical", "warning")) > len(worst[:_PROBLEMS])
+    name = printable(next((each["host"] for each in worst if each["host"]), "HOST"))
+    hint = f"Details: flyball diagnose {name}"
+    lines.append(Text(f"{hint}. There may be more problems: flyball events" if more else hint, style="dim"))
     return lines
 
 
-def fleet(told: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every host of an overview with its newest figures; those of its GPUs as their mean, or the hottest."""
+def fleet(overview: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return every host of an overview with its newest figures: the mean of its GPUs, and the hottest of them."""
     worst: dict[str | None, str] = {}
-    for each in told["worst"]:
+    for each in overview["worst"]:
         worst.setdefault(each["host"], each["kind"])
     result, first = [], 0
-    for index, name in enumerate(told["hosts"]["names"]):
-        following = first + told["hosts"]["gpus"][index]
+    for index, name in enumerate(overview["hosts"]["names"]):
+        following = first + overview["hosts"]["gpus"][index]
         busy, memory, heat = (
-            [value for value in told[key][first:following] if value is not None]
+            [value for value in overview[key][first:following] if value is not None]
             for key in ("gpu_utilization_ratio", "gpu_memory_ratio", "gpu_temperature_celsius")
         )
         result.append(
             {
                 "name": name,
-                "status": _OVERVIEW_STATUSES[told["status"][index]],
-                "age_seconds": told["age_seconds"][index],
-                "clock_skew_seconds": told["clock_skew_seconds"][index],
-                "cpu_ratio": told["cpu_ratio"][index],
-                "memory_ratio": told["memory_ratio"][index],
+                "status": _OVERVIEW_STATUSES[overview["status"][index]],
+                "age_seconds": overview["age_seconds"][index],
+                "clock_skew_seconds": overview["clock_skew_seconds"][index],
+                "cpu_ratio": overview["cpu_ratio"][index],
+                "memory_ratio": overview["memory_ratio"][index],
                 "gpus": following - first,
                 "gpu_utilization_ratio": sum(busy) / len(busy) if busy else None,
                 "gpu_memory_ratio": sum(memory) / len(memory) if memory else None,
                 "gpu_temperature_celsius": max(heat, default=None),
-                "unavailable": told["unavailable"][index],
-                "attention": _ATTENTION[told["attention"][index]],
+                "unavailable": overview["unavailable"][index],
+                "attention": _ATTENTION[overview["attention"][index]],
                 "problem": worst.get(name),
-                "primary": told["primary"][index],
+                "primary": overview["primary"][index],
             }
         )
         first = following
@@ -141,12 +127,12 @@ def fleet(told: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def hosts_table(found: list[dict[str, Any]]) -> Table:
-    """The table; a dash is unknown, never zero. It fits 80 columns: names of more than 16 letters fold."""
+    """Return the table of hosts; unknown values are a dash. It fits 80 columns: long names and ages are folded."""
     table = Table(box=None, pad_edge=False, collapse_padding=True, header_style="dim")
     table.add_column("HOST", overflow="fold", vertical="bottom")
-    table.add_column("STATE", no_wrap=True, vertical="bottom")
-    for title in ("CPU", "MEM", "GPUS", "BUSY", "GPU\nMEM", "HOT", "SEEN", "CLOCK", "NOT\nREAD"):
-        table.add_column(title, justify="right", no_wrap=True, vertical="bottom")
+    table.add_column("STATUS", min_width=len("reporting"), vertical="bottom")
+    for title in ("CPU", "MEM", "GPUS", "BUSY", "GPU\nMEM", "TEMP", "LAST\nSEEN", "CLOCK", "UN-\nAVAIL."):
+        table.add_column(title, justify="right", no_wrap=title != "LAST\nSEEN", min_width=5, vertical="bottom")
     for host in found:
         table.add_row(*_row(host), style=None if host["status"] == "up" else STATUSES[host["status"]])
     return table
@@ -159,8 +145,8 @@ def _row(host: dict[str, Any]) -> list[str]:
     heat = amount(host["gpu_temperature_celsius"] if fresh else None, "celsius")
     age = host["age_seconds"]
     return [
-        clean(host["name"]).replace("[", "\\["),  # what a host says is no markup
-        host["status"],
+        printable(host["name"]).replace("[", "\\["),  # names are not markup
+        host["status"].replace("_", " "),
         *ratio,
         str(host["gpus"]),
         *gpu,
@@ -171,9 +157,9 @@ def _row(host: dict[str, Any]) -> list[str]:
     ]
 
 
-def _sorted(found: list[dict[str, Any]], sort: Sort) -> list[dict[str, Any]]:
-    """Unknown figures stand last."""
-    if sort in {Sort.NAME, Sort.STATUS}:
-        return sorted(found, key=lambda host: (host[sort.value], host["name"]))
-    key = _KEYS[sort]
+def _sorted(found: list[dict[str, Any]], order: HostOrder) -> list[dict[str, Any]]:
+    """Sort the hosts; those with an unknown value are last."""
+    if order in {HostOrder.NAME, HostOrder.STATUS}:
+        return sorted(found, key=lambda host: (host[order.value], host["name"]))
+    key = _KEYS[order]
     return sorted(found, key=lambda host: (host[key] is None, -abs(host[key] or 0.0), host["name"]))

@@ -1,46 +1,47 @@
-"""`flyball models`: which models can be planned by name, and what each wants to know."""
+"""`flyball models`: the models that a specification can name, and their keys."""
 
 from typing import Annotated, Any
 
 import typer
 
-from flyball.command.errors import CommandError
-from flyball.command.output import CommandResult, FormOption, OutputOption, tell
-from flyball.command.specifications import WRONG
+from flyball.command.errors import WrongArgument
+from flyball.command.output import CommandResult, OutputOption, ResultFormatOption, write_result
+from flyball.command.specifications import one_name
 
-EXAMPLE = "Examples: flyball models --list; flyball models --details mlp; flyball models --list --format json"
+EXAMPLES = ("flyball models", "flyball models mlp", "flyball models --format json")
 
 
 def models(
-    list_: Annotated[bool, typer.Option("--list", help="All models; also without it.")] = False,
-    details: Annotated[str, typer.Option("--details", metavar="NAME", help="The keys of one model.")] = "",
-    format_: FormOption = None,
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Show the keys of this model.")] = "",
+    list_: Annotated[bool, typer.Option("--list", help="List all models; the default without a name.")] = False,
+    details: Annotated[str, typer.Option("--details", metavar="NAME", help="The same as NAME.")] = "",
+    format_: ResultFormatOption = None,
     output: OutputOption = None,
 ) -> None:
-    """List the models that a specification can name, and the keys of each."""
-    del list_  # the list is what is shown anyway
-    tell(_details(details) if details else _list(), format_, output)
+    """List the models that a specification can name, or show the keys of one."""
+    wanted = one_name(name, details, list_=list_)
+    write_result(_details(wanted) if wanted else _list(), format_, output)
 
 
 def _list() -> CommandResult:
     from flyball_planner.models.families import all_families
     from flyball_planner.models.transformer.counts import parameters
-    from flyball_planner.models.transformer.named import named_shape, shape_names
+    from flyball_planner.models.transformer.named_shapes import named_shape, shape_names
     from flyball_reports.figures import count
-    from flyball_reports.section import Section, Table
+    from flyball_reports.section import ReportTable, Section
 
     families = all_families()
     sizes = {name: parameters(named_shape(name)).total for name in shape_names()}
     rows = tuple((family.name, family.summary) for family in families)
     known = tuple((name, count(size)) for name, size in sizes.items())
     sections = (
-        Section("By their keys", tables=(Table(rows, ("Name", "What it is")),)),
-        Section("Well-known transformers", tables=(Table(known, ("Name", "Parameters"), (1,)),)),
+        Section("Models with keys", tables=(ReportTable(rows, ("Name", "Description")),)),
+        Section("Well-known transformers", tables=(ReportTable(known, ("Name", "Parameters"), (1,)),)),
         Section(
             "Others",
             points=(
                 "any Hugging Face configuration: huggingface: path/to/config.json",
-                "a transformer of your own: shape: {layers: …, hidden: …, heads: …, vocab: …}",
+                "your own transformer: shape: {layers: …, hidden: …, heads: …, vocab: …}",
                 "in Python: register_model(), and trace_module() for any torch.nn.Module",
             ),
         ),
@@ -54,9 +55,9 @@ def _list() -> CommandResult:
 
 def _details(name: str) -> CommandResult:
     from flyball_planner.models.families import find_family, model_names, specification_keys
-    from flyball_planner.models.transformer.named import shape_names
+    from flyball_planner.models.transformer.named_shapes import shape_names
     from flyball_reports.errors import InputError
-    from flyball_reports.section import Section, Table
+    from flyball_reports.section import ReportTable, Section
     from flyball_reports.specification.problems import unknown
 
     if name in shape_names():
@@ -64,12 +65,12 @@ def _details(name: str) -> CommandResult:
     try:
         family, keys = find_family(name), specification_keys(name)
     except InputError:
-        said = unknown("model", name, (*model_names(), *shape_names()))
-        raise CommandError(f"--details: {said} (all: flyball models --list)", WRONG) from None
+        message = unknown("model", name, (*model_names(), *shape_names()))
+        raise WrongArgument(f"{message} (`flyball models` lists all)") from None
     rows = tuple(
         (key.name, key.expected, "required" if key.required else str(key.default), key.meaning) for key in keys
     )
-    section = Section("", (family.summary,), (Table(rows, ("Key", "Expected", "Default", "Meaning")),))
+    section = Section("", (family.summary,), (ReportTable(rows, ("Key", "Expected", "Default", "Meaning")),))
     document: dict[str, Any] = {
         "name": family.name,
         "summary": family.summary,
@@ -91,8 +92,8 @@ def _shape_details(name: str) -> CommandResult:
     from msgspec import to_builtins
 
     from flyball_planner.models.transformer.counts import parameters
-    from flyball_planner.models.transformer.named import named_shape
-    from flyball_reports.section import Section, Table
+    from flyball_planner.models.transformer.named_shapes import named_shape
+    from flyball_reports.section import ReportTable, Section
 
     shape, counts = named_shape(name), parameters(named_shape(name))
     dimensions = {key: value for key, value in to_builtins(shape).items() if value not in (None, "", 0, False)}
@@ -104,4 +105,4 @@ def _shape_details(name: str) -> CommandResult:
         "active_parameters": counts.active,
         "shape": to_builtins(shape),
     }
-    return CommandResult(name, (Section("", tables=(Table(rows),)),), document)
+    return CommandResult(name, (Section("", tables=(ReportTable(rows),)),), document)

@@ -1,6 +1,6 @@
-"""How planning commands tell what they found: a table, Markdown, JSON or a page, to the screen or into a file.
+"""Output of commands: tables, JSON, Markdown and pages, on the screen or in a file.
 
-Rich is imported for a terminal alone: a pipe starts sooner without it, and gets text that no width has cut.
+Rich is imported only for a terminal: a pipe starts faster without it, and its lines are never wrapped or cut.
 """
 
 import os
@@ -12,17 +12,36 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import Struct
 
-from flyball.command.errors import CommandError
-from flyball.command.specifications import WRONG, make_folder
+from flyball.command.errors import CommandError, WrongArgument
+from flyball.command.specifications import make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from rich.console import Console, RenderableType
+
     from flyball_reports.section import Chart, Section
 
+UNLIMITED_COLUMNS = 1_000_000
 
-class Form(StrEnum):
-    """How it is written."""
+
+class OutputFormat(StrEnum):
+    """A table for people or JSON for programs."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+class EventFormat(StrEnum):
+    """The same for events, which can also be written one JSON object a line."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+
+
+class ResultFormat(StrEnum):
+    """The formats of a report."""
 
     TABLE = "table"
     MARKDOWN = "markdown"
@@ -30,117 +49,149 @@ class Form(StrEnum):
     HTML = "html"
 
 
-class PlainForm(StrEnum):
-    """The same where the answer is a few lines, of which no page is made."""
+SUFFIXES = {
+    ".md": ResultFormat.MARKDOWN,
+    ".json": ResultFormat.JSON,
+    ".html": ResultFormat.HTML,
+    ".htm": ResultFormat.HTML,
+    ".txt": ResultFormat.TABLE,
+}
 
-    TABLE = "table"
-    JSON = "json"
-
-
-SUFFIXES = {".md": Form.MARKDOWN, ".json": Form.JSON, ".html": Form.HTML, ".htm": Form.HTML, ".txt": Form.TABLE}
-
-FormOption = Annotated[
-    Form | None,
-    typer.Option("--format", "-f", help="A table for the terminal, or a format for files; else by --output's suffix."),
+FormatOption = Annotated[OutputFormat, typer.Option("--format", "-f", help="Output format.")]
+EventFormatOption = Annotated[
+    EventFormat, typer.Option("--format", "-f", help="Output format; jsonl is one JSON object a line.")
 ]
-PlainFormOption = Annotated[PlainForm, typer.Option("--format", "-f", help="Lines for the terminal, or JSON.")]
+ResultFormatOption = Annotated[
+    ResultFormat | None,
+    typer.Option("--format", "-f", help="Output format.  [default: by the suffix of --output, else table]"),
+]
 
 
-def writable(what: str, path: Path) -> Path:
-    """A file that can be written, or what stands in the way: told before anything is run."""
-    stands = path if path.exists() else path.parent
+def check_writable(option: str, path: Path) -> Path:
+    """Return the path if a file can be written there; raise before any work is done if not."""
+    existing = path if path.exists() else path.parent
     if path.is_dir():
-        raise CommandError(f"{what} {path} is a folder; name a file in it", WRONG)
+        raise WrongArgument(f"{option} {path} is a folder; name a file in it")
     if not path.parent.is_dir():
-        raise CommandError(f"{what} {path}: there is no folder {path.parent}; make it, or name another", WRONG)
-    if not os.access(stands, os.W_OK):
-        raise CommandError(f"{what} {path} cannot be written: {stands} is not yours to write", WRONG)
+        raise WrongArgument(f"{option} {path}: there is no folder {path.parent}; create it, or name another")
+    if not os.access(existing, os.W_OK):
+        raise WrongArgument(f"{option} {path}: no write permission for {existing}")
     return path
 
 
-def _writable(parameter: typer.CallbackParam, path: Path | None) -> Path | None:
-    return None if path is None else writable(parameter.opts[0], path)
+def _check_writable(parameter: typer.CallbackParam, path: Path | None) -> Path | None:
+    return None if path is None else check_writable(parameter.opts[0], path)
 
 
 OutputOption = Annotated[
-    Path | None, typer.Option("--output", "-o", help="A file instead of the screen.", callback=_writable)
+    Path | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Write to this file, not to the screen.", callback=_check_writable
+    ),
 ]
 JournalOption = Annotated[
     Path | None,
-    typer.Option("--journal", help="A file that keeps results: what was stopped goes on.", callback=_writable),
+    typer.Option(
+        "--journal",
+        metavar="FILE",
+        help="Keep results in this file, so that an interrupted command can continue.",
+        callback=_check_writable,
+    ),
 ]
-VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Leave nothing out.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show all details.")]
 
 
 class CommandResult(Struct, frozen=True):
-    """What a command found, ready for every format."""
+    """The result of a command, ready for every format."""
 
     title: str
     sections: "Sequence[Section]"
-    document: object  # what JSON says
+    document: object  # for JSON
     charts: "Callable[[], Mapping[str, Chart]]" = dict
     footer: str = ""
 
 
-def tell(told: CommandResult, form: Form | None = None, output: Path | None = None) -> None:
-    """Write it where it was asked for."""
-    form = form_of(form, output)
-    if output is None and form is Form.TABLE and sys.stdout.isatty():
-        from rich.console import Console
+def console() -> "Console":
+    """Return a console as wide as the terminal, or without a limit in a pipe or a file."""
+    from rich.console import Console
 
+    terminal = Console()
+    return terminal if terminal.is_terminal else Console(width=UNLIMITED_COLUMNS)
+
+
+def write_view(view: "RenderableType") -> None:
+    """Print a table or text; lines that go into a pipe or a file have no trailing spaces."""
+    screen = console()
+    if screen.is_terminal:
+        return screen.print(view)
+    with screen.capture() as captured:
+        screen.print(view)
+    return typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def write_json(document: object) -> None:
+    """Write a document to the standard output."""
+    import json
+
+    typer.echo(json.dumps(document, indent=2))
+
+
+def write_result(result: CommandResult, report_format: ResultFormat | None = None, output: Path | None = None) -> None:
+    """Write a result to the screen or to a file."""
+    report_format = format_of(report_format, output)
+    if output is None and report_format is ResultFormat.TABLE and sys.stdout.isatty():
         from flyball.command.sections_view import sections_view
 
-        return Console().print(sections_view(told.title, told.sections))
-    text = rendered(told, form)
+        return console().print(sections_view(result.title, result.sections))
+    text = rendered(result, report_format)
     return typer.echo(text, nl=False) if output is None else write_file(output, text)
 
 
-def form_of(form: Form | None, output: Path | None) -> Form:
-    """The format that is asked for, or else that the file's suffix means. What takes long asks before it begins."""
-    if form or output is None:
-        return form or Form.TABLE
+def format_of(report_format: ResultFormat | None, output: Path | None) -> ResultFormat:
+    """Return the requested format, or else the one of the file's suffix. Slow commands call this before they begin."""
+    if report_format or output is None:
+        return report_format or ResultFormat.TABLE
     suffix = output.suffix.lower()
     if suffix and suffix not in SUFFIXES:
-        raise CommandError(
-            f"--output {output}: no format is known by {suffix}; end it with {', '.join(SUFFIXES)}, or name a --format",
-            WRONG,
+        raise WrongArgument(
+            f"--output {output}: {suffix} is not a known format; use {', '.join(SUFFIXES)}, or add --format"
         )
-    return SUFFIXES.get(suffix, Form.MARKDOWN)
+    return SUFFIXES.get(suffix, ResultFormat.MARKDOWN)
 
 
-def rendered(told: CommandResult, form: Form) -> str:
-    """The whole text of a format."""
-    if form is Form.JSON:
+def rendered(result: CommandResult, report_format: ResultFormat) -> str:
+    """Return the text of a result."""
+    if report_format is ResultFormat.JSON:
         import json
 
-        return json.dumps(told.document, indent=2, ensure_ascii=False) + "\n"
-    if form is Form.HTML:
+        return json.dumps(result.document, indent=2, ensure_ascii=False) + "\n"
+    if report_format is ResultFormat.HTML:
         from flyball_reports.page import page
 
-        return page(told.title, told.sections, told.charts(), told.footer)
-    if form is Form.MARKDOWN:
+        return page(result.title, result.sections, result.charts(), result.footer)
+    if report_format is ResultFormat.MARKDOWN:
         from flyball_reports.markdown import markdown
 
-        return markdown(told.title, told.sections)
+        return markdown(result.title, result.sections)
     from flyball.command.sections_text import sections_text
 
-    return sections_text(told.title, told.sections)
+    return sections_text(result.title, result.sections)
 
 
 def write_new(files: "Mapping[Path, str]") -> None:
-    """Files of `--write`, in a folder that is made where there is none; what is there already is left as it is."""
+    """Write the files of `--write`; create their folder, and never overwrite a file."""
     for path in files:
         if path.exists():
-            raise CommandError(f"{path} is there already, and is left as it is; name another folder with --write")
+            raise CommandError(f"{path} exists already and was not changed; name another folder with --write")
     for path, text in files.items():
         make_folder(path.parent)
         write_file(path, text)
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a file and say so; what stands in the way is said in words."""
+    """Write a file and report its size on the standard error."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise CommandError(f"{path} cannot be written: {error.strerror or error}") from None
+        raise CommandError(f"cannot write {path}: {error.strerror or error}") from None
     typer.echo(f"{path}: {len(text.encode()):,} bytes", err=True)

@@ -1,4 +1,4 @@
-"""`flyball plan FILE`: what a training will take, how long, at what cost, and what to change first."""
+"""`flyball plan FILE`: memory, time and cost of a training before it runs."""
 
 import os
 from functools import partial
@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flyball.command.output import CommandResult, Form, FormOption, OutputOption, VerboseOption, tell, writable
+from flyball.command.output import (
+    CommandResult,
+    OutputOption,
+    ResultFormat,
+    ResultFormatOption,
+    VerboseOption,
+    check_writable,
+    write_result,
+)
 from flyball.command.specifications import (
-    WRONG,
     CalibrationOption,
     HardwareFileOption,
     calibrated,
@@ -23,40 +30,43 @@ if TYPE_CHECKING:
     from flyball_planner.plan.plan import Plan
     from flyball_reports.section import Chart
 
-EXAMPLE = (
-    "Examples: flyball plan run.yaml; flyball plan run.yaml -o plan.html; flyball plan run.yaml -f json | jq .memory"
+EXAMPLES = (
+    "flyball plan run.yaml",
+    "flyball plan run.yaml -o plan.html",
+    "flyball plan run.yaml -f json | jq .memory",
+    "flyball examples transformer | flyball plan -",
 )
 
 
 def plan(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A specification in YAML; - is the standard input.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A specification in YAML; - reads the standard input.")],
     output: OutputOption = None,
-    format_: FormOption = None,
+    format_: ResultFormatOption = None,
     verbose: VerboseOption = False,
     hardware_file: HardwareFileOption = None,
     calibration: CalibrationOption = None,
 ) -> None:
-    """Say what a training will take: memory, time, money, what bounds it, and what to change first."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # else numpy's BLAS starts threads, which spin for nothing
-    from flyball.command.errors import CommandError
+    """Estimate the memory, time and cost of a training, what limits it, and what to change first."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's BLAS would start threads that only spin
+    from flyball.command.errors import WrongArgument
     from flyball_planner.plan.make import make_plan
     from flyball_reports.errors import InputError
 
     use_hardware(hardware_file)
     specification = calibrated(load(file), calibration)
-    said = specification.report
+    report = specification.report
     if format_ is None and output is None:
-        format_ = Form(said.format) if said.format else None
-        output = writable("report.output", file.parent / said.output) if said.output else None
+        format_ = ResultFormat(report.format) if report.format else None
+        output = check_writable("report.output", file.parent / report.output) if report.output else None
     try:
         made = make_plan(specification)
     except InputError as error:
-        raise CommandError(f"{file}: {error}", WRONG) from None
-    tell(told(made, verbose=verbose or said.verbose), format_, output)
+        raise WrongArgument(f"{file}: {error}") from None
+    write_result(result_of(made, verbose=verbose or report.verbose), format_, output)
 
 
-def told(made: "Plan", *, verbose: bool = False) -> CommandResult:
-    """A plan, ready for every format."""
+def result_of(made: "Plan", *, verbose: bool = False) -> CommandResult:
+    """Return a plan, ready for every format."""
     from flyball_planner.report.document import document
     from flyball_planner.report.render import FOOTER
     from flyball_planner.report.sections import sections

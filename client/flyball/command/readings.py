@@ -1,25 +1,25 @@
-"""Readings with their units, as people read them."""
+"""Readings, times and durations as people read them."""
 
 from typing import Any
 
-from flyball_reports.figures import size
+from flyball_reports import figures
 
 DASH = "–"
-_BAR = 20  # letters
+_BAR_LENGTH = 20
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 
 
 def amount(value: float | None, unit: str) -> str:
-    """A value with its unit; a dash is unknown."""
+    """Return a value with its unit, or a dash for an unknown one."""
     if value is None:
         return DASH
     match unit:
         case "ratio":
             return f"{value * 100:.0f} %" if value >= 0.0995 or not value else f"{value * 100:.1f} %"
         case "bytes":
-            return size(value)
+            return figures.size(value)
         case "bytes/s":
-            return f"{size(value)}/s"
+            return f"{figures.size(value)}/s"
         case "celsius":
             return f"{value:.0f} °C"
         case "hertz":
@@ -36,32 +36,34 @@ def amount(value: float | None, unit: str) -> str:
             return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3g}"
 
 
-def reading(told: dict[str, Any]) -> str:
-    """One reading of the API; what is unknown says why."""
-    if told["value"] is None:
-        why = told.get("why")
+def reading_text(reading: dict[str, Any]) -> str:
+    """Return a reading of the API, with the reason if it is unavailable."""
+    if reading["value"] is None:
+        why = reading.get("why")
         return f"unknown: {why['reason'].replace('_', ' ')}" if why else "unknown"
-    return str(told.get("state") or amount(told["value"], told["unit"]))
+    return str(reading.get("state") or amount(reading["value"], reading["unit"]))
 
 
 def bar(ratio: float | None) -> str:
-    """A share as a bar; what is unknown is empty."""
-    full = round(_BAR * min(1.0, max(0.0, ratio or 0.0)))
-    return "█" * full + "·" * (_BAR - full)
+    """Return a ratio as a bar; the bar of an unknown ratio is empty."""
+    full = round(_BAR_LENGTH * min(1.0, max(0.0, ratio or 0.0)))
+    return "█" * full + "·" * (_BAR_LENGTH - full)
 
 
 def duration(seconds: float) -> str:
-    """An age in its largest sensible unit."""
-    for unit_seconds, unit, from_seconds in ((86400, "d", 172800), (3600, "h", 7200), (60, "min", 120)):
-        if seconds >= from_seconds:
-            return f"{seconds // unit_seconds:.0f} {unit}"
-    return f"{seconds:.0f} s"
+    """Return whole seconds in at most two units: 12 s, 1 min 50 s, 3 days 4 h."""
+    return figures.duration(round(seconds)) if seconds >= 0.5 else "0 s"
+
+
+def utc_time(rfc3339: str) -> str:
+    """Return a time of the API with date and zone: 2026-11-26 14:03:11 UTC."""
+    return f"{rfc3339[:10]} {rfc3339[11:19]} UTC"
 
 
 def _seconds(value: float) -> str:
     magnitude = abs(value)
-    if magnitude >= 120:
-        return f"{value:,.0f} s"
+    if magnitude >= 60:
+        return ("-" if value < 0 else "") + duration(magnitude)
     if magnitude >= 1:
         return f"{value:.2f} s"
     return f"{value * 1000:.1f} ms" if magnitude >= 0.0005 else f"{value * 1e6:.0f} µs" if magnitude else "0 s"

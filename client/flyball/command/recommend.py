@@ -1,4 +1,4 @@
-"""`flyball recommend`: which hardware a data set and a desired time ask for, and what that costs."""
+"""`flyball recommend`: hardware that trains a data set in a given time, with its cost."""
 
 from functools import partial
 from pathlib import Path
@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from msgspec import to_builtins
 
-from flyball.command.errors import CommandError
+from flyball.command.errors import WrongArgument
 from flyball.command.limits import FEWEST_HOURS, MOST_HOURS, MOST_SAMPLES, finite
-from flyball.command.output import CommandResult, FormOption, OutputOption, tell
-from flyball.command.specifications import WRONG, CalibrationOption, calibrated, load
+from flyball.command.output import CommandResult, OutputOption, ResultFormatOption, write_result
+from flyball.command.specifications import CalibrationOption, calibrated, load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from flyball_planner.recommend import Recommendation
+    from flyball_planner.recommend.recommendation import HardwareRecommendation
 
-EXAMPLE = "Examples: flyball recommend --samples 1000000 --hours 48; flyball recommend --plan run.yaml --hours 24"
+EXAMPLES = ("flyball recommend --samples 1000000 --hours 48", "flyball recommend --plan run.yaml --hours 24")
 
 USUAL_TOKENS = 500.0  # of a sample of text
 
@@ -25,62 +25,76 @@ USUAL_TOKENS = 500.0  # of a sample of text
 def recommend(
     hours: Annotated[
         float,
-        typer.Option("--hours", min=FEWEST_HOURS, max=MOST_HOURS, callback=finite, help="When it should be through."),
+        typer.Option(
+            "--hours", metavar="HOURS", min=FEWEST_HOURS, max=MOST_HOURS, callback=finite, help="Time for the training."
+        ),
     ],
     samples: Annotated[
-        int | None, typer.Option("--samples", "-n", min=1, max=MOST_SAMPLES, help="Samples of a service-bound learner.")
+        int | None,
+        typer.Option(
+            "--samples", "-n", metavar="NUMBER", min=1, max=MOST_SAMPLES, help="Samples of a service-bound learner."
+        ),
     ] = None,
     tokens: Annotated[
         float | None,
-        typer.Option("--tokens", "-t", callback=finite, help=f"Tokens of a sample; else {USUAL_TOKENS:g}."),
+        typer.Option(
+            "--tokens",
+            "-t",
+            metavar="NUMBER",
+            callback=finite,
+            help=f"Tokens of a sample.  [default: {USUAL_TOKENS:g}]",
+        ),
     ] = None,
     plan: Annotated[
-        Path | None, typer.Option("--plan", help="A specification: which devices train it in time.")
+        Path | None, typer.Option("--plan", metavar="FILE", help="A specification to train in that time.")
     ] = None,
-    device: Annotated[list[str] | None, typer.Option("--device", help="Only these devices; may be repeated.")] = None,
+    device: Annotated[
+        list[str] | None, typer.Option("--device", metavar="DEVICE", help="Only this device; may be repeated.")
+    ] = None,
     calibration: CalibrationOption = None,
-    format_: FormOption = None,
+    format_: ResultFormatOption = None,
     output: OutputOption = None,
 ) -> None:
     """Recommend devices, memory, cores, storage and a database, with dated prices."""
-    from flyball_planner.plan.known import known_of
-    from flyball_planner.recommend import Demand
-    from flyball_planner.recommend import recommend as recommended
+    from flyball_planner.plan.context import context_of
+    from flyball_planner.recommend.demand import Demand
+    from flyball_planner.recommend.recommendation import recommend as recommended
     from flyball_reports.errors import InputError
 
-    _together(samples, plan, {"--tokens": tokens}, {"--device": device, "--calibration": calibration})
+    _check_options(samples, plan, {"--tokens": tokens}, {"--device": device, "--calibration": calibration})
     try:
         if plan is None:
             found = recommended(Demand(samples or 0, hours, USUAL_TOKENS if tokens is None else tokens))
         else:
-            said = calibrated(load(plan), calibration)
-            demand = Demand(said.training.samples, hours, float(said.training.sequence))
-            known = partial(known_of, said)
-            found = recommended(demand, said.subject, said.training, tuple(device or ()), known=known)
+            specification = calibrated(load(plan), calibration)
+            subject, training = specification.subject, specification.training
+            demand = Demand(training.samples, hours, float(training.sequence))
+            known = partial(context_of, specification)
+            found = recommended(demand, subject, training, tuple(device or ()), context_for=known)
     except InputError as error:
-        raise CommandError(str(error), WRONG) from None
-    tell(_told(found), format_, output)
+        raise WrongArgument(str(error)) from None
+    write_result(_result_of(found), format_, output)
 
 
-def _together(
+def _check_options(
     samples: int | None, plan: Path | None, with_samples: "Mapping[str, object]", with_plan: "Mapping[str, object]"
 ) -> None:
-    """What is asked for is one of two, and each has options that say nothing for the other."""
+    """Raise an error unless exactly one of --samples and --plan is given, with options that belong to it."""
     if (samples is None) == (plan is None):
-        raise CommandError("name either --samples or --plan FILE", WRONG)
-    said, others = ("--samples", with_plan) if plan is None else ("--plan", with_samples)
+        raise WrongArgument("name either --samples or --plan FILE")
+    given, others = ("--samples", with_plan) if plan is None else ("--plan", with_samples)
     for option, value in others.items():
         if value is not None:
-            raise CommandError(f"{option} says nothing beside {said}; leave it out", WRONG)
+            raise WrongArgument(f"{option} has no effect with {given}; leave it out")
 
 
-def _told(found: "Recommendation") -> CommandResult:
-    from flyball_planner.report.recommended import charts, sections
+def _result_of(found: "HardwareRecommendation") -> CommandResult:
+    from flyball_planner.report.recommendation_report import charts, sections
 
     return CommandResult("Recommended hardware", sections(found), _document(found), lambda: charts(found))
 
 
-def _document(found: "Recommendation") -> dict[str, Any]:
+def _document(found: "HardwareRecommendation") -> dict[str, Any]:
     return {
         "hours": to_builtins(found.hours),
         "cores": to_builtins(found.cores),
@@ -95,7 +109,7 @@ def _document(found: "Recommendation") -> dict[str, Any]:
                 "in_time": each.in_time,
                 "hours": to_builtins(each.hours),
                 "usd": each.bill.usd if each.bill else None,
-                "told": each.told(),
+                "description": each.description(),
             }
             for each in found.devices
         ],

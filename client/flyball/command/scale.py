@@ -1,102 +1,110 @@
-"""`flyball scale -- COMMAND`: runs a command at growing sizes, finds the law of its growth, foretells larger ones."""
+"""`flyball scale -- COMMAND`: run a command with growing sizes and predict the time of larger ones."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec import to_builtins
 
-from flyball.command.errors import CommandError
+from flyball.command.errors import CommandError, WrongArgument
 from flyball.command.executors import DaskOption, executors
 from flyball.command.limits import finite
-from flyball.command.output import CommandResult, FormOption, JournalOption, OutputOption, form_of, tell
-from flyball.command.specifications import WRONG
+from flyball.command.output import (
+    CommandResult,
+    JournalOption,
+    OutputOption,
+    ResultFormatOption,
+    format_of,
+    write_result,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flyball_planner.scaling.fitting import ScalingFit
-    from flyball_planner.sweep.running import Progress
+    from flyball_planner.sweep.runner import SweepProgress
     from flyball_reports.section import Chart
 
-EXAMPLE = "Example: flyball scale --sizes 100,1000,10000 -- python train.py --rows {samples}"
+EXAMPLES = ("flyball scale --sizes 100,1000,10000 -- python train.py --rows {samples}",)
 
 
 def scale(
-    command: Annotated[list[str], typer.Argument(metavar="COMMAND…", help="{samples} becomes the size.")],
-    sizes: Annotated[str, typer.Option(help="Sizes to run, with commas between.")] = "100,1000,10000,50000",
-    targets: Annotated[str, typer.Option(help="Sizes to foretell.")] = "100000000,1000000000",
-    repeats: Annotated[int, typer.Option(min=1, help="Runs of each size.")] = 3,
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND…", help="{samples} is replaced by the size.")],
+    sizes: Annotated[
+        str, typer.Option(metavar="NUMBERS", help="Sizes to run, separated by commas.")
+    ] = "100,1000,10000,50000",
+    targets: Annotated[str, typer.Option(metavar="NUMBERS", help="Sizes to predict.")] = "100000000,1000000000",
+    repeats: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Runs of each size.")] = 3,
     budget: Annotated[
-        float, typer.Option(min=1, callback=finite, help="Seconds after which no larger size is begun.")
+        float,
+        typer.Option(metavar="SECONDS", min=1, callback=finite, help="Start no larger size after this time."),
     ] = 3600.0,
     journal: JournalOption = None,
     dask: DaskOption = "",
-    format_: FormOption = None,
+    format_: ResultFormatOption = None,
     output: OutputOption = None,
 ) -> None:
-    """Measure how a command's time grows, and say with an interval what far larger sizes will take."""
+    """Measure how the time of a command grows with its size, and predict larger sizes with an interval."""
     from flyball_planner.scaling.fitting import FEWEST_SIZES, fit
-    from flyball_planner.scaling.running import measure_sizes
+    from flyball_planner.scaling.measurement import measure_sizes
     from flyball_planner.sweep.commands import Command
     from flyball_reports.errors import InputError
 
-    form = form_of(format_, output)
-    asked, wanted = numbers("--sizes", sizes), numbers("--targets", targets)
-    if len(set(asked)) < FEWEST_SIZES:
-        raise CommandError(f"--sizes {sizes}: a law needs at least {FEWEST_SIZES} different sizes", WRONG)
+    report_format = format_of(format_, output)
+    measured_sizes, target_sizes = numbers("--sizes", sizes), numbers("--targets", targets)
+    if len(set(measured_sizes)) < FEWEST_SIZES:
+        raise WrongArgument(f"--sizes {sizes}: at least {FEWEST_SIZES} different sizes are needed")
     try:
         with executors(dask, at_once=1) as open_executor:
             points = measure_sizes(
                 Command(tuple(command)),
-                asked,
+                measured_sizes,
                 repeats=repeats,
                 budget_seconds=budget,
                 open_executor=open_executor,
                 journal=journal,
-                on_progress=_tell_progress,
+                on_progress=_write_progress,
             )
         found = fit(points)
     except InputError as error:
         raise CommandError(str(error)) from None
-    tell(told(found, wanted), form, output)
+    write_result(result_of(found, target_sizes), report_format, output)
 
 
 def numbers(option: str, words: str) -> "list[int]":
-    """Whole numbers with commas between; 10k and 1e6 are numbers too."""
-    from flyball_reports.specification.entry import Entry
-    from flyball_reports.specification.value_readers import Unfit, whole
+    """Parse whole numbers that are separated by commas, such as 1000, 10k or 1e6."""
+    from flyball_reports.specification.source_value import SourceValue
+    from flyball_reports.specification.value_readers import Unfit, integer
 
     try:
-        return [whole().read(Entry(word.strip(), 0)) for word in words.split(",")]
+        return [integer().read(SourceValue(word.strip(), 0)) for word in words.split(",")]
     except Unfit as fault:
-        raise CommandError(f"{option} {words}: expected {fault}, with commas between", WRONG) from None
+        raise WrongArgument(f"{option} {words}: expected {fault}, separated by commas") from None
 
 
-def _tell_progress(progress: "Progress") -> None:
+def _write_progress(progress: "SweepProgress") -> None:
     from flyball_reports.figures import duration
 
     latest = progress.latest
     typer.echo(f"{latest.configuration}: {latest.failure or duration(latest.seconds)}", err=True)
 
 
-def told(found: "ScalingFit", targets: "Sequence[int]") -> CommandResult:
-    """The law, how sure it is, and the forecasts."""
+def result_of(found: "ScalingFit", targets: "Sequence[int]") -> CommandResult:
+    """Return the law of growth with its probability, and the forecasts."""
     from flyball_reports.figures import duration, percent, spread
-    from flyball_reports.section import Section, Table
+    from flyball_reports.section import ReportTable, Section
 
     laws = sorted(found.probabilities.items(), key=lambda each: -each[1])
+    probabilities = tuple((name, percent(share)) for name, share in laws)
     measured = tuple((f"{point.size:,.0f}", duration(point.seconds)) for point in found.points)
     forecasts = tuple(
         (f"{size:,}", spread(seconds, duration)) for size, seconds in zip(targets, found.curve(targets), strict=True)
     )
     sections = (
         Section("", (f"Time grows as {found.law}.",)),
-        Section("Forecast", tables=(Table(forecasts, ("Size", "Time"), (0, 1)),)),
-        Section(
-            "Laws", tables=(Table(tuple((name, percent(share)) for name, share in laws), ("Law", "Probability"), (1,)),)
-        ),
-        Section("Measured", tables=(Table(measured, ("Size", "Time"), (0, 1)),)),
-        Section("Doubts", points=found.doubts, tone="warning"),
+        Section("Forecast", tables=(ReportTable(forecasts, ("Size", "Time"), (0, 1)),)),
+        Section("Laws", tables=(ReportTable(probabilities, ("Law", "Probability"), (1,)),)),
+        Section("Measured", tables=(ReportTable(measured, ("Size", "Time"), (0, 1)),)),
+        Section("Caveats", points=found.caveats, tone="warning"),
     )
     document = {
         "law": found.law,
@@ -106,7 +114,7 @@ def told(found: "ScalingFit", targets: "Sequence[int]") -> CommandResult:
             for size, each in zip(targets, found.curve(targets), strict=True)
         ],
         "measured": [to_builtins(point) for point in found.points],
-        "doubts": list(found.doubts),
+        "caveats": list(found.caveats),
     }
     shown = tuple(each for each in sections if each.text or each.tables or each.points)
     return CommandResult("Scaling", shown, document, lambda: {"Forecast": _chart(found, targets)})
@@ -115,15 +123,17 @@ def told(found: "ScalingFit", targets: "Sequence[int]") -> CommandResult:
 def _chart(found: "ScalingFit", targets: "Sequence[int]") -> "Chart":
     import numpy as np
 
-    from flyball_reports.line_chart import Line, lines_chart
+    from flyball_reports.line_chart import ChartLine, lines_chart
 
     smallest = min(point.size for point in found.points)
     sizes = [float(each) for each in np.geomspace(smallest, max(*targets, found.largest), 60)]
     curve = found.curve(sizes)
-    line = Line(
+    line = ChartLine(
         found.law,
         tuple((size, each.middle) for size, each in zip(sizes, curve, strict=True)),
         tuple((size, each.low, each.high) for size, each in zip(sizes, curve, strict=True)),
         tuple((point.size, point.seconds) for point in found.points),
     )
-    return lines_chart("growth", "Measured times, and what larger sizes will take (90 %).", ("size", "seconds"), [line])
+    return lines_chart(
+        "growth", "Measured times, and the forecast for larger sizes (90 % interval).", ("size", "seconds"), [line]
+    )

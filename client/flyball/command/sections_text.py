@@ -1,14 +1,14 @@
-"""Sections of a report as plain text, for pipes and files: nothing is coloured, wrapped or cut."""
+"""Sections of a report as plain text for pipes and files, without colours, wrapping or cuts."""
 
 from collections.abc import Iterator, Sequence
 
-from flyball.command.words import clean
-from flyball_reports.section import Section, Table
+from flyball.command.printable import printable
+from flyball_reports.section import ReportTable, Section
 
 
 def sections_text(title: str, sections: Sequence[Section]) -> str:
-    """One below the other; the first, which has no title, stands under the report's."""
-    lines = [clean(title)] if title else []
+    """Return the sections below each other; a section without a title continues under that of the report."""
+    lines = [printable(title)] if title else []
     for section in sections:
         lines += _section(section)
     return "\n".join(lines) + "\n"
@@ -16,17 +16,17 @@ def sections_text(title: str, sections: Sequence[Section]) -> str:
 
 def _section(section: Section) -> Iterator[str]:
     if section.title:
-        yield from ("", clean(section.title))
-    yield from map(clean, section.text)
+        yield from ("", printable(section.title))
+    yield from map(printable, section.text)
     for table in section.tables:
         yield from _table(table)
     for code in section.code:
-        yield from map(clean, code.text.splitlines())
-    yield from (f"• {clean(point)}" for point in section.points)
+        yield from map(printable, code.text.splitlines())
+    yield from (f"• {printable(point)}" for point in section.points)
 
 
-def _table(table: Table) -> Iterator[str]:
-    rows = [tuple(map(clean, row)) for row in (*([table.heads] if table.heads else []), *table.rows)]
+def _table(table: ReportTable) -> Iterator[str]:
+    rows = [tuple(map(printable, row)) for row in (*([table.heads] if table.heads else []), *table.rows)]
     columns = max(map(len, rows), default=0)
     widths = [max(len(row[column]) for row in rows if column < len(row)) for column in range(columns)]
     for row in rows:

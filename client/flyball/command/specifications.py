@@ -1,4 +1,4 @@
-"""Specification files: found, read, and their faults told so that an editor finds the lines."""
+"""Specification files and other input files of the planning commands."""
 
 import errno
 from pathlib import Path
@@ -6,53 +6,60 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flyball.command.errors import CommandError
+from flyball.command.errors import CommandError, WrongArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flyball_planner.calibration.measured import MeasuredRuns
+    from flyball_planner.calibration.measured_runs import MeasuredRuns
     from flyball_planner.specification.specification import Specification
 
 HardwareFileOption = Annotated[
-    Path | None, typer.Option("--hardware-file", help="Devices of your own, in YAML or CSV; they can then be named.")
+    Path | None, typer.Option("--hardware-file", metavar="FILE", help="Your own devices, in YAML or CSV.")
 ]
 CalibrationOption = Annotated[
     Path | None,
-    typer.Option("--calibration", help="Measured runs that narrow the estimates, in place of the specification's."),
+    typer.Option("--calibration", metavar="FILE", help="Measured runs, instead of those of the specification."),
 ]
-WRONG = 2
-"""The exit status where the user's input is wrong, as with options."""
 _MOST_BYTES = 4_000_000
 
 
+def one_name(name: str, details: str, *, list_: bool) -> str:
+    """Return the name of the argument or of --details; an empty one asks for the list."""
+    if name and details and name != details:
+        raise WrongArgument(f"{name} and --details {details} are two names; give one")
+    if list_ and (name or details):
+        raise WrongArgument(f"--list and the name {name or details} exclude each other; give one")
+    return name or details
+
+
 def use_hardware(path: Path | None) -> None:
-    """Make the devices of a file known."""
+    """Add the devices of a file to the known ones."""
     if path is None:
         return
     from flyball_planner.catalogue.files import load_hardware
     from flyball_reports.errors import InputError
 
-    read_text(path, "docs/hardware.md says what such a file holds")  # it may be anything: first whether it has an end
+    read_text(path, "its format is in docs/hardware.md")  # rejects files that are endless or not text
     try:
         load_hardware(path)
     except InputError as error:
-        raise CommandError(str(error), WRONG) from None
+        raise WrongArgument(str(error)) from None
 
 
 def load(path: Path) -> "Specification":
-    """The specification of a file; `-` is the standard input."""
-    from flyball_planner.specification.read import read_specification
+    """Read a specification; `-` is the standard input."""
+    from flyball_planner.specification.reader import read_specification
     from flyball_reports.errors import InputError
 
     try:
         return read_specification(read_text(path), str(path), beside(path))
     except InputError as error:
-        raise CommandError(str(error), WRONG) from None
+        raise WrongArgument(str(error)) from None
 
 
 def calibrated(specification: "Specification", path: Path | None) -> "Specification":
-    """With the measured runs of a file in place of its own."""
+    """Return the specification with the measured runs of a file instead of its own."""
     if path is None:
         return specification
     from msgspec.structs import replace
@@ -61,38 +68,38 @@ def calibrated(specification: "Specification", path: Path | None) -> "Specificat
 
 
 def load_runs(path: Path) -> "MeasuredRuns":
-    """The measured runs of a file; `-` is the standard input."""
+    """Read measured runs; `-` is the standard input."""
     from functools import partial
 
-    from flyball_planner.specification.read import read_entry
+    from flyball_planner.specification.reader import read_entry
     from flyball_planner.specification.runs import read_runs
     from flyball_reports.errors import InputError
 
     try:
-        text = read_text(path, "`flyball calibrate --columns` says what such a file holds")
+        text = read_text(path, "`flyball calibrate --columns` lists its columns")
         return read_runs(text, str(path), partial(read_entry, file=str(path), files=beside(path)))
     except InputError as error:
-        raise CommandError(str(error), WRONG) from None
+        raise WrongArgument(str(error)) from None
 
 
 def beside(path: Path) -> "Callable[[str], str]":
-    """Opens what a file names, beside it."""
+    """Return a function that reads files relative to the folder of a file."""
     folder = Path() if str(path) == "-" else path.parent
     return lambda name: bounded_text(folder / name)
 
 
 def make_folder(path: Path) -> None:
-    """A folder for what is written; what stands in the way is said in words."""
+    """Create the folder of --write."""
     if path.exists() and not path.is_dir():
-        raise CommandError(f"--write {path} is a file; name a folder", WRONG)
+        raise WrongArgument(f"--write {path} is a file; name a folder")
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise CommandError(f"--write {path} cannot be made: {error.strerror or error}") from None
+        raise CommandError(f"--write {path}: cannot create the folder: {error.strerror or error}") from None
 
 
 def bounded_text(path: Path) -> str:
-    """The text of a file that has an end, and is no larger than such files are."""
+    """Read a text file. Raise an error if it is endless or too large for what it should hold."""
     with path.open("rb") as file:
         content = file.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
@@ -100,8 +107,8 @@ def bounded_text(path: Path) -> str:
     return content.decode("utf-8")
 
 
-def read_text(path: Path, hint: str = "`flyball examples --write .` makes some to begin with") -> str:
-    """The text of a file, or what to do about it; the hint is for where there is none."""
+def read_text(path: Path, hint: str = "`flyball examples --write .` writes some to start from") -> str:
+    """Read a text file; `-` is the standard input. The hint is for a file that does not exist."""
     import sys
 
     try:
@@ -109,8 +116,8 @@ def read_text(path: Path, hint: str = "`flyball examples --write .` makes some t
             return sys.stdin.read(_MOST_BYTES)
         return bounded_text(path)
     except FileNotFoundError:
-        raise CommandError(f"there is no file {path}; {hint}", WRONG) from None
+        raise WrongArgument(f"there is no file {path}; {hint}") from None
     except UnicodeDecodeError:
-        raise CommandError(f"{path} is no text in UTF-8", WRONG) from None
+        raise WrongArgument(f"{path} is not valid UTF-8") from None
     except OSError as error:
-        raise CommandError(f"{path} cannot be read: {error.strerror or error}", WRONG) from None
+        raise WrongArgument(f"cannot read {path}: {error.strerror or error}") from None

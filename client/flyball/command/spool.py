@@ -1,39 +1,33 @@
-"""`flyball spool inspect`: what an agent keeps until its collector has it safe."""
+"""`flyball spool inspect`: the records that wait on a host for the collector."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from flyball.command.command_help import add_command, command_group
 from flyball.command.errors import CommandError
+from flyball.command.output import FormatOption, OutputFormat
 from flyball.extras import advice, missing
 
 
-class Format(StrEnum):
-    """How it is shown."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 def build() -> typer.Typer:
-    """The group of commands."""
-    app = typer.Typer(help="Look into an agent's spool.", no_args_is_help=True)
-    app.command(epilog="Example: flyball spool inspect .flyball/agent --format json")(inspect)
-    app.callback()(_group)
-    return app
-
-
-def _group() -> None:
-    """Look into an agent's spool."""
+    """Return the group of commands."""
+    group = command_group("Inspect the records that wait on a host for the collector.")
+    add_command(group, "inspect", inspect, ["flyball spool inspect .flyball/agent --format json"])
+    return group
 
 
 def inspect(
-    directory: Annotated[Path | None, typer.Argument(help="The agent's state_directory; else of its settings.")] = None,
-    format_: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
+    directory: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[DIRECTORY]", help="State directory of an agent.  [default: state_directory of the settings]"
+        ),
+    ] = None,
+    format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """Show epochs, files, ranges, damage and losses; only reads, also beside a running agent."""
+    """List epochs, files, ranges of records, damage and losses. Files are only read, also while the agent runs."""
     if absent := missing("agent"):
         raise CommandError(advice("flyball spool", "agent", absent))
     from flyball_agent.command import main

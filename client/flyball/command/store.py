@@ -1,50 +1,82 @@
 """`flyball store`: the collector's embedded store, while it is in use."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
+from flyball.command.command_help import add_command, command_group
 from flyball.command.config import load_settings
-from flyball.command.errors import CommandError
+from flyball.command.errors import CommandError, WrongArgument
+from flyball.command.output import FormatOption, OutputFormat, write_json
 from flyball.extras import advice, missing
 
-Config = Annotated[Path | None, typer.Option("--config", "-c", help="Instead of /etc/flyball/collector.toml.")]
-Url = Annotated[str, typer.Option("--url", help="Instead of store.url of the settings.")]
+Result = TypeVar("Result")
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", "-c", metavar="FILE", help="The collector's settings.  [default: /etc/flyball/collector.toml]"
+    ),
+]
+UrlOption = Annotated[
+    str, typer.Option("--url", metavar="URL", help="The store.  [default: store.url of the settings]")
+]
 
 
 def build() -> typer.Typer:
-    """The group of commands."""
-    app = typer.Typer(help="Back up and measure the collector's store.", no_args_is_help=True)
-    app.command(epilog="Example: flyball store backup /backup/flyball-$(date +%F).db")(backup)
-    app.command(epilog="Example: flyball store size --url sqlite:///.flyball/flyball.db")(size)
-    return app
+    """Return the group of commands."""
+    group = command_group("Back up or measure the collector's store, also while the collector runs.")
+    add_command(group, "backup", backup, ["flyball store backup /backup/flyball-$(date +%F).db"])
+    add_command(group, "size", size, ["flyball store size --url sqlite:///.flyball/flyball.db"])
+    return group
 
 
 def backup(
-    path: Annotated[Path, typer.Argument(help="A new file; an existing one is never overwritten.")],
-    config: Config = None,
-    url: Url = "",
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A new file; an existing one is never overwritten.")],
+    config: ConfigOption = None,
+    url: UrlOption = "",
+    format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """Write a consistent copy while the collector runs."""
-    typer.echo(_store_command("backup", [str(path)], config, url))
+    """Write a consistent copy of the store."""
+    store = _store_url("backup", config, url)
+    from flyball_collector.store_command import back_up
+
+    written = _with_hint(lambda: back_up(store, path), url)
+    if format_ is OutputFormat.JSON:
+        return write_json({"path": str(path), "bytes": written})
+    return typer.echo(f"wrote {path}, {written:,} bytes")
 
 
-def size(config: Config = None, url: Url = "") -> None:
-    """Say what the store takes on disk."""
-    typer.echo(_store_command("size", [], config, url))
+def size(config: ConfigOption = None, url: UrlOption = "", format_: FormatOption = OutputFormat.TABLE) -> None:
+    """Print the size of the store on disk."""
+    store = _store_url("size", config, url)
+    from flyball_collector.store_command import size_bytes
+
+    total = _with_hint(lambda: size_bytes(store), url)
+    if format_ is OutputFormat.JSON:
+        return write_json({"url": store, "bytes": total})
+    return typer.echo(f"{total:,} bytes")
 
 
-def _store_command(action: str, arguments: list[str], config: Path | None, url: str) -> str:
-    absent = missing("collector")
-    if absent:
+def _store_url(action: str, config: Path | None, url: str) -> str:
+    if absent := missing("collector"):
         raise CommandError(advice(f"flyball store {action}", "collector", absent))
-    from flyball_collector.store_command import StoreCommandError, run
+    return url or str(load_settings("collector", config).settings.store.url)
 
-    where = url or load_settings("collector", config).settings.store.url
+
+def _with_hint(action: Callable[[], Result], url: str) -> Result:
+    """Run an action. If the configured store does not exist, name the store of `flyball up` in this folder."""
+    from flyball_collector.store_command import NoStore, StoreCommandError
+
     try:
-        return run(where, action, arguments)
-    except StoreCommandError as error:
+        return action()
+    except NoStore as error:
+        if url:
+            raise WrongArgument(f"--url: {error}") from None
         local = Path(".flyball/flyball.db")
-        hint = f"; the store of `flyball up` here: --url sqlite:///{local}" if not url and local.exists() else ""
+        hint = f". For the store of `flyball up` here: --url sqlite:///{local}" if local.exists() else ""
         raise CommandError(f"{error}{hint}") from None
+    except StoreCommandError as error:
+        raise CommandError(str(error)) from None

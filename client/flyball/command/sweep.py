@@ -1,4 +1,4 @@
-"""`flyball sweep -- COMMAND`: tries configurations for real and ranks them by what they get done in a second."""
+"""`flyball sweep -- COMMAND`: run combinations of parameters and rank them by speed."""
 
 import math
 import re
@@ -7,51 +7,60 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from msgspec import to_builtins
 
-from flyball.command.errors import CommandError
+from flyball.command.errors import CommandError, WrongArgument
 from flyball.command.executors import DaskOption, executors
 from flyball.command.limits import finite
-from flyball.command.output import CommandResult, FormOption, JournalOption, OutputOption, form_of, tell
-from flyball.command.specifications import WRONG
+from flyball.command.output import (
+    CommandResult,
+    JournalOption,
+    OutputOption,
+    ResultFormatOption,
+    format_of,
+    write_result,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from flyball_planner.sweep.configurations import Configuration, Value
-    from flyball_planner.sweep.running import Progress
-    from flyball_planner.sweep.trial import Outcome
+    from flyball_planner.sweep.configurations import SweepConfiguration, Value
+    from flyball_planner.sweep.runner import SweepProgress
+    from flyball_planner.sweep.trial import TrialOutcome
     from flyball_reports.section import Chart
 
-EXAMPLE = (
-    "Example: flyball sweep --try depth=3-10 --try chunk_size=5-25 -- python learn.py {depth} {chunk_size} {samples}"
-)
+EXAMPLES = ("flyball sweep --try depth=3-10 --try chunk_size=5-25 -- python learn.py {depth} {chunk_size} {samples}",)
 SHOWN = 20
 RANGE = re.compile(r"\s*(-?\d+)\s*-\s*(-?\d+)\s*")
 
 
 def sweep(
-    command: Annotated[list[str], typer.Argument(metavar="COMMAND…", help="{name} becomes the value of a name.")],
-    tried: Annotated[list[str] | None, typer.Option("--try", help="NAME=VALUES: 3-10, or 1,2,4.")] = None,
-    samples: Annotated[int, typer.Option(min=1, help="Samples of each quick run.")] = 100,
-    repeats: Annotated[int, typer.Option(min=1, help="Runs of each configuration.")] = 1,
-    at_once: Annotated[int, typer.Option(min=1, help="Configurations that run at once; they disturb each other.")] = 1,
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND…", help="{NAME} is replaced by the value of NAME.")],
+    tried: Annotated[
+        list[str] | None,
+        typer.Option("--try", metavar="NAME=VALUES", help="Values: 3-10 or 1,2,4; may be repeated."),
+    ] = None,
+    samples: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Samples of each run.")] = 100,
+    repeats: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Runs of each configuration.")] = 1,
+    at_once: Annotated[
+        int, typer.Option(metavar="NUMBER", min=1, help="Parallel runs; they slow each other down.")
+    ] = 1,
     timeout: Annotated[
-        float | None, typer.Option(min=0.1, callback=finite, help="Seconds that one run may take.")
+        float | None, typer.Option(metavar="SECONDS", min=0.1, callback=finite, help="Time limit of one run.")
     ] = None,
     journal: JournalOption = None,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try again what failed before.")] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run failed configurations again.")] = False,
     dask: DaskOption = "",
-    format_: FormOption = None,
+    format_: ResultFormatOption = None,
     output: OutputOption = None,
 ) -> None:
-    """Try every combination of some values with a command of yours, and rank them."""
+    """Run your command with every combination of the given values, and rank them by speed."""
     from flyball_planner.sweep.commands import Command
-    from flyball_planner.sweep.running import run_sweep
+    from flyball_planner.sweep.runner import run_sweep
     from flyball_reports.errors import InputError
 
-    form, said = form_of(format_, output), _Progress()
+    report_format, progress = format_of(format_, output), _ProgressLines()
     configurations = _grid(tried or [], samples)
     if retry_failed and journal is None:
-        raise CommandError("--retry-failed says nothing without --journal, which tells what failed before", WRONG)
+        raise WrongArgument("--retry-failed needs --journal, which records the failed configurations")
     try:
         with executors(dask, at_once) as open_executor:
             outcomes = run_sweep(
@@ -62,18 +71,18 @@ def sweep(
                 repeats=repeats,
                 journal=journal,
                 retry_failed=retry_failed,
-                on_progress=said,
+                on_progress=progress,
             )
     except InputError as error:
         raise CommandError(str(error)) from None
-    if said.told < len(outcomes):
-        typer.echo(f"{len(outcomes) - said.told} of {len(outcomes)} were in {journal} already", err=True)
+    if progress.written < len(outcomes):
+        typer.echo(f"{len(outcomes) - progress.written} of {len(outcomes)} were already in {journal}", err=True)
     if all(each.failure for each in outcomes):
-        raise CommandError(f"no configuration ran through; the first of {len(outcomes)}: {outcomes[0].failure}")
-    tell(told(outcomes), form, output)
+        raise CommandError(f"all {len(outcomes)} configurations failed; the first one: {outcomes[0].failure}")
+    write_result(result_of(outcomes), report_format, output)
 
 
-def _grid(tried: "Sequence[str]", samples: int) -> "tuple[Configuration, ...]":
+def _grid(tried: "Sequence[str]", samples: int) -> "tuple[SweepConfiguration, ...]":
     from flyball_planner.sweep.configurations import grid, usual_grid
     from flyball_reports.errors import InputError
 
@@ -81,25 +90,25 @@ def _grid(tried: "Sequence[str]", samples: int) -> "tuple[Configuration, ...]":
         return usual_grid(samples=samples)
     named = dict(map(values_of, tried))
     if len(named) < len(tried):
-        raise CommandError(f"--try {' --try '.join(tried)}: a name stands there twice; give all its values once", WRONG)
+        raise WrongArgument(f"--try {' --try '.join(tried)}: a name is given twice; put all its values into one option")
     try:
         return grid({**named, "samples": named.get("samples", [samples])})
     except InputError as error:
-        raise CommandError(f"--try {' --try '.join(tried)}: {error}", WRONG) from None
+        raise WrongArgument(f"--try {' --try '.join(tried)}: {error}") from None
 
 
 def values_of(words: str) -> "tuple[str, Sequence[Value]]":
-    """`depth=3-10` or `rate=0.1,0.2`: a name and its values."""
+    """Parse a name and its values: `depth=3-10` or `rate=0.1,0.2`."""
     name, equals, listed = words.partition("=")
     values = [word.strip() for word in listed.split(",")]
     if not equals or not name.isidentifier() or not all(values):
-        raise CommandError(f"--try {words}: expected NAME=VALUES, as in depth=3-10 or batch=16,32", WRONG)
+        raise WrongArgument(f"--try {words}: expected NAME=VALUES, as in depth=3-10 or batch=16,32")
     ends = RANGE.fullmatch(listed)
     if not ends:
         return name, [_value(word) for word in values]
     first, last = int(ends[1]), int(ends[2])
     if first > last:
-        raise CommandError(f"--try {words}: a range rises, as in {name}={last}-{first}", WRONG)
+        raise WrongArgument(f"--try {words}: the first value is larger than the last; use {name}={last}-{first}")
     return name, range(first, last + 1)
 
 
@@ -109,31 +118,31 @@ def _value(word: str) -> "Value":
             value = kind(word)
         except ValueError:
             continue
-        return value if math.isfinite(value) else word  # what is no number cannot be written down as one
+        return value if math.isfinite(value) else word  # JSON cannot represent NaN and infinity
     return word
 
 
-class _Progress:
-    """Says on the standard error what each configuration came to."""
+class _ProgressLines:
+    """Writes one line for each finished configuration to the standard error."""
 
     def __init__(self) -> None:
-        self.told = 0
+        self.written = 0
 
-    def __call__(self, progress: "Progress") -> None:
+    def __call__(self, progress: "SweepProgress") -> None:
         from flyball_reports.figures import duration
 
-        self.told += 1
+        self.written += 1
         latest = progress.latest
-        said = f"failed: {latest.failure}" if latest.failure else f"{latest.patterns_per_second:,.4g} patterns/s"
+        result = f"failed: {latest.failure}" if latest.failure else f"{latest.patterns_per_second:,.4g} patterns/s"
         left = f", {duration(progress.remaining_seconds)} left" if progress.remaining_seconds else ""
-        typer.echo(f"{progress.done}/{progress.total}{left}  {latest.configuration}  {said}", err=True)
+        typer.echo(f"{progress.done}/{progress.total}{left}  {latest.configuration}  {result}", err=True)
 
 
-def told(outcomes: "Sequence[Outcome]") -> CommandResult:
-    """The ranking, what matters how much, and what failed."""
+def result_of(outcomes: "Sequence[TrialOutcome]") -> CommandResult:
+    """Return the ranking, the effect of each parameter, and the failures."""
     from flyball_planner.sweep.ranking import effects, ranked
     from flyball_reports.figures import duration
-    from flyball_reports.section import Section, Table
+    from flyball_reports.section import ReportTable, Section
 
     best = ranked(outcomes)
     rows = tuple(
@@ -144,10 +153,10 @@ def told(outcomes: "Sequence[Outcome]") -> CommandResult:
         (each.name, f"× {each.ratio:.3g}", _best_value(each.patterns_per_second)) for each in effects(outcomes)
     )
     failed = tuple(f"{each.configuration}: {each.failure}" for each in outcomes if each.failure)
-    sections = [Section("Ranking", tables=(Table(rows, ("", "Configuration", "Patterns/s", "Time"), (0, 2, 3)),))]
+    sections = [Section("Ranking", tables=(ReportTable(rows, ("", "Configuration", "Patterns/s", "Time"), (0, 2, 3)),))]
     if matters:
-        table = Table(matters, ("Name", "Best over worst", "Best"), (1,))
-        sections.append(Section("What matters", tables=(table,), charts=_charts(outcomes)))
+        table = ReportTable(matters, ("Name", "Best over worst", "Best"), (1,))
+        sections.append(Section("Effects", tables=(table,), charts=_charts(outcomes)))
     if failed:
         sections.append(Section("Failed", points=failed, tone="warning"))
     document = {
@@ -158,19 +167,19 @@ def told(outcomes: "Sequence[Outcome]") -> CommandResult:
     return CommandResult(f"{len(outcomes)} configurations", sections, document)
 
 
-def _charts(outcomes: "Sequence[Outcome]") -> "tuple[Chart, ...]":
-    """The median rate over the values of each name whose values are numbers."""
+def _charts(outcomes: "Sequence[TrialOutcome]") -> "tuple[Chart, ...]":
+    """Return a chart of the median rate for each parameter with numeric values."""
     from flyball_planner.sweep.ranking import effects
-    from flyball_reports.line_chart import Line, lines_chart
+    from flyball_reports.line_chart import ChartLine, lines_chart
 
     drawn = []
     for effect in effects(outcomes):
         rates = sorted((value, rate) for value, rate in effect.patterns_per_second.items() if _is_drawn(value, rate))
         points = tuple((float(value), rate) for value, rate in rates)
         if len(points) > 1:
-            caption = f"Patterns a second over {effect.name}: the median of all that else varied."
-            line = Line(effect.name, points, dots=points)
-            drawn.append(lines_chart(effect.name, caption, (effect.name, "patterns a second"), [line]))
+            caption = f"Patterns per second over {effect.name}: the median over all other parameters."
+            line = ChartLine(effect.name, points, dots=points)
+            drawn.append(lines_chart(effect.name, caption, (effect.name, "patterns per second"), [line]))
     return tuple(drawn)
 
 
@@ -182,6 +191,10 @@ def _best_value(rates: "Mapping[Value, float]") -> str:
     return str(max(rates, key=lambda value: rates[value]))
 
 
-def _document(outcome: "Outcome") -> dict[str, Any]:
-    told_ = to_builtins(outcome)
-    return {**told_, "configuration": dict(outcome.configuration), "patterns_per_second": outcome.patterns_per_second}
+def _document(outcome: "TrialOutcome") -> dict[str, Any]:
+    document = to_builtins(outcome)
+    return {
+        **document,
+        "configuration": dict(outcome.configuration),
+        "patterns_per_second": outcome.patterns_per_second,
+    }

@@ -1,54 +1,195 @@
-"""`flyball token`: a bearer token for a person or a scraper."""
+"""`flyball token`: access tokens of people and scrapers."""
 
 import os
+import shlex
+import stat
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flyball.command.errors import CommandError
+from flyball.command.command_help import add_command, command_group
+from flyball.command.config import load_settings
+from flyball.command.errors import CommandError, WrongArgument
+from flyball.command.output import FormatOption, OutputFormat, write_json
+from flyball.command.printable import printable
 from flyball.extras import advice, missing
 
-EXAMPLE = "Example: flyball token viewer prometheus --file /etc/flyball/tokens"
+if TYPE_CHECKING:
+    from flyball_collector.security.tokens import Token
+
+_SYSTEM_FILE = Path("/etc/flyball/tokens")
+_CREDENTIALS = Path("/run/credentials")
 
 
-class Role(StrEnum):
-    """What its owner may do."""
+class TokenRole(StrEnum):
+    """The rights of a token."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
 
 
-def token(
-    role: Annotated[Role, typer.Argument(help="viewer looks; operator also changes.")],
-    name: Annotated[str, typer.Argument(help="Whose it is: a person, or prometheus.")],
+FileOption = Annotated[
+    Path | None,
+    typer.Option("--file", metavar="FILE", help="Tokens file.  [default: http.tokens_file of the settings]"),
+]
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", "-c", metavar="FILE", help="The collector's settings.  [default: /etc/flyball/collector.toml]"
+    ),
+]
+
+
+def build() -> typer.Typer:
+    """Return the group of commands."""
+    group = command_group("Add, list and revoke access tokens. The tokens file holds their hashes.")
+    examples = [
+        "flyball token add viewer prometheus --file /etc/flyball/tokens",
+        "flyball token add operator 'Ada Lovelace' --file /etc/flyball/tokens > ada.token",
+    ]
+    add_command(group, "add", add, examples)
+    add_command(group, "list", list_tokens, ["flyball token list --file /etc/flyball/tokens"])
+    add_command(group, "revoke", revoke, ["flyball token revoke prometheus --file /etc/flyball/tokens"])
+    return group
+
+
+def add(
+    role: Annotated[TokenRole, typer.Argument(help="A viewer reads; an operator can also change things.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The owner: a person, or prometheus.")],
     file: Annotated[
-        Path | None, typer.Option("--file", help="Add its line to this tokens file (http.tokens_file).")
+        Path | None, typer.Option("--file", metavar="FILE", help="Add the token to this tokens file.")
     ] = None,
+    format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """Make a token; the collector keeps only its hash."""
-    if absent := missing("collector"):
-        raise CommandError(advice("flyball token", "collector", absent))
+    """Create a token and print it. It cannot be printed again: the collector keeps only its hash."""
+    _check_packages()
     from flyball_collector.security import tokens
 
     if not name.strip() or not name.isprintable():
-        raise CommandError("NAME: expected a printable word or more, such as prometheus", 2)
+        raise WrongArgument("NAME: expected printable text, such as prometheus")
     secret, line = tokens.new_token(tokens.Role[role.name], name)
     if file is None:
-        typer.echo(f"add to the tokens file: {line}", err=True)
+        notes = [f"Add this line to the collector's tokens file: {line}"]
     else:
-        _append(file, line)
-        typer.echo(f"added {name} to {file}", err=True)
-    typer.echo(secret)
+        _write(lambda: tokens.add_token_line(file, line))
+        notes = [f"Added {role.value} {printable(name)} to {file}.", *_instructions(file)]
+    if format_ is OutputFormat.JSON:
+        (token,) = tokens.parse_tokens(line)
+        return write_json({"id": token.id, "role": role.value, "name": name, "token": secret, "line": line})
+    typer.echo("\n".join(notes), err=True)
+    return typer.echo(secret)
 
 
-def _append(file: Path, line: str) -> None:
-    """A whole line at the end; a new file is its owner's alone."""
+def list_tokens(
+    file: FileOption = None, config: ConfigOption = None, format_: FormatOption = OutputFormat.TABLE
+) -> None:
+    """List the tokens with their ids. The tokens themselves are not stored, so they cannot be listed."""
+    tokens = _read(_path(file, config))
+    if format_ is OutputFormat.JSON:
+        return write_json([_row(token) for token in tokens])
+    if not tokens:
+        return typer.echo("There are no tokens.")
+    typer.echo(f"{'ID':12}  {'ROLE':8}  NAME")
+    for token in tokens:
+        typer.echo(f"{token.id:12}  {token.role.name.lower():8}  {printable(token.name)}")
+    return None
+
+
+def revoke(
+    token: Annotated[str, typer.Argument(metavar="ID|NAME", help="As `flyball token list` shows them.")],
+    file: FileOption = None,
+    config: ConfigOption = None,
+    format_: FormatOption = OutputFormat.TABLE,
+) -> None:
+    """Remove a token from the tokens file. A collector that uses the file rejects it from the next request on."""
+    _check_packages()
+    from flyball_collector.security.tokens import revoke_tokens
+
+    path = _path(file, config)
+    revoked = _matching(_read(path), token, path)
+    _write(lambda: revoke_tokens(path, revoked))
+    copied = _is_copied(config)
+    if format_ is OutputFormat.JSON:
+        return write_json([_row(each) | {"restart_needed": copied} for each in revoked])
+    for each in revoked:
+        typer.echo(f"Revoked {each.role.name.lower()} {printable(each.name)} ({each.id}).")
+    if copied:
+        return typer.echo("The collector uses a copy of this file. Restart it: systemctl restart flyball-collector")
+    return typer.echo("A collector that uses this file rejects it from the next request on; no restart is needed.")
+
+
+def _matching(tokens: Sequence["Token"], wanted: str, path: Path) -> list["Token"]:
+    """Return the one token of this id or name."""
+    found = [each for each in tokens if each.id == wanted] or [each for each in tokens if each.name == wanted]
+    if not found:
+        raise WrongArgument(f"{path} has no token with the id or name {printable(wanted)!r}; see `flyball token list`")
+    if len(found) > 1:
+        ids = ", ".join(each.id for each in found)
+        raise WrongArgument(f"{len(found)} tokens have the name {printable(wanted)!r}; revoke one by its id: {ids}")
+    return found
+
+
+def _path(file: Path | None, config: Path | None) -> Path:
+    _check_packages()
+    if file is not None:
+        return file
+    configured = load_settings("collector", config).settings.http.tokens_file
+    if not configured:
+        raise WrongArgument("name the tokens file with --file; http.tokens_file is not set in the collector's settings")
+    return Path(configured)
+
+
+def _is_copied(config: Path | None) -> bool:
+    """Return True if systemd gives the collector a copy of its tokens file, made at its start."""
+    configured = load_settings("collector", config).settings.http.tokens_file
+    return bool(configured) and _CREDENTIALS in Path(configured).parents
+
+
+def _instructions(file: Path) -> Iterator[str]:
+    """Yield what is left to do so that the unit of the collector, which has a user of its own, can read the file."""
+    path = file.absolute()
+    if path.parent == _SYSTEM_FILE.parent:
+        if not path.stat().st_mode & stat.S_IROTH:
+            yield (
+                "The collector's unit runs as another user. The file holds only hashes, so let it be read:\n"
+                f"  chmod 0644 {path}"
+            )
+    else:
+        yield (
+            "The collector's unit can read /etc/flyball, but not home folders. Install the file there:\n"
+            f"  install -D -m 0644 {shlex.quote(os.fspath(path))} {_SYSTEM_FILE}"
+        )
+        path = _SYSTEM_FILE
+    yield f'Set in /etc/flyball/collector.toml:\n  [http]\n  tokens_file = "{path}"'
+
+
+def _read(path: Path) -> "tuple[Token, ...]":
+    from flyball_collector.security.tokens import TokensError, read_tokens
+
+    if not path.exists():
+        raise WrongArgument(f"there is no file {path}; create it with `flyball token add ROLE NAME --file {path}`")
     try:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(descriptor, "r+b") as out:
-            whole = out.read()[-1:] in {b"", b"\n"}
-            out.write(f"{line}\n".encode() if whole else f"\n{line}\n".encode())
-    except OSError as error:
-        raise CommandError(f"{file} cannot be written: {error.strerror}") from None
+        return read_tokens(path)
+    except TokensError as error:
+        raise WrongArgument(str(error)) from None
+
+
+def _write(action: Callable[[], None]) -> None:
+    from flyball_collector.security.tokens import TokensError
+
+    try:
+        action()
+    except TokensError as error:
+        raise CommandError(str(error)) from None
+
+
+def _check_packages() -> None:
+    if absent := missing("collector"):
+        raise CommandError(advice("flyball token", "collector", absent))
+
+
+def _row(token: "Token") -> dict[str, str]:
+    return {"id": token.id, "role": token.role.name.lower(), "name": token.name}

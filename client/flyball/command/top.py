@@ -4,21 +4,21 @@ from typing import Annotated
 
 import typer
 
-from flyball.command.api import DEFAULT_URL, CaFileOption, CollectorOption, TokenFileOption, api
+from flyball.command.api import DEFAULT_URL, CaFileOption, CollectorOption, TokenFileOption, open_api
 from flyball.command.host import live_view
-from flyball.command.hosts import Sort, fleet_view
-from flyball.command.watching import watch
+from flyball.command.hosts import HostOrder, fleet_view
+from flyball.command.live_screen import show_live
 
-EXAMPLE = "Examples: flyball top; flyball top --sort heat; flyball top node-1"
+EXAMPLES = ("flyball top", "flyball top --sort heat", "flyball top node-1")
 
 
 def top(
-    host: Annotated[str, typer.Argument(metavar="[HOST]", help="One host instead of all.")] = "",
-    sort: Annotated[Sort, typer.Option(help="Order of the hosts.")] = Sort.NAME,
-    collector: CollectorOption = DEFAULT_URL,
+    host: Annotated[str, typer.Argument(metavar="[HOST]", help="Show only this host.")] = "",
+    sort: Annotated[HostOrder, typer.Option(help="Order of the hosts.")] = HostOrder.NAME,
+    url: CollectorOption = DEFAULT_URL,
     token_file: TokenFileOption = None,
     ca_file: CaFileOption = None,
 ) -> None:
-    """Watch the fleet, or one host, in the terminal: anew each second until Ctrl-C."""
-    asked = api(collector, token_file, ca_file)
-    watch(live_view(asked, host) if host else lambda: fleet_view(asked.get("overview"), sort))
+    """Show the fleet or one host in the terminal, and refresh it every second until Ctrl-C."""
+    api = open_api(url, token_file, ca_file)
+    show_live(live_view(api, host) if host else lambda: fleet_view(api.get("overview"), sort), "flyball top")

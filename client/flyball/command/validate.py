@@ -1,41 +1,39 @@
-"""`flyball validate FILE…`: whether specifications can be planned, and every fault with its line."""
+"""`flyball validate FILE…`: the faults of specifications, with their lines."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from flyball.command.errors import CommandError
-from flyball.command.output import PlainForm, PlainFormOption
-from flyball.command.specifications import WRONG, HardwareFileOption, beside, read_text, use_hardware
+from flyball.command.errors import CommandError, WrongArgument
+from flyball.command.output import FormatOption, OutputFormat, write_json
+from flyball.command.specifications import HardwareFileOption, beside, read_text, use_hardware
 
-EXAMPLE = "Examples: flyball validate run.yaml; flyball validate *.yaml --format json"
+EXAMPLES = ("flyball validate run.yaml", "flyball validate *.yaml --format json")
 
 
 def validate(
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Specifications in YAML.")],
-    format_: PlainFormOption = PlainForm.TABLE,
+    format_: FormatOption = OutputFormat.TABLE,
     hardware_file: HardwareFileOption = None,
 ) -> None:
-    """Check specifications: every fault with its line, what was expected, and the nearest known name."""
-    import json
-
+    """Check specification files. Each fault is listed with its line and what was expected there."""
     use_hardware(hardware_file)
     results = [_checked(path) for path in files]
-    if format_ is PlainForm.JSON:
-        typer.echo(json.dumps(results, indent=2))
+    if format_ is OutputFormat.JSON:
+        write_json(results)
     else:
         for result in results:
             for problem in result["problems"]:
-                typer.echo(problem["told"])
+                typer.echo(problem["text"])
             if result["valid"]:
                 typer.echo(f"{result['file']}: can be planned")
     if not all(result["valid"] for result in results):
-        raise typer.Exit(WRONG)
+        raise typer.Exit(WrongArgument.status)
 
 
 def _checked(path: Path) -> dict[str, Any]:
-    from flyball_planner.specification.read import read_specification
+    from flyball_planner.specification.reader import read_specification
     from flyball_reports.specification.problems import Problem, SpecificationError
 
     problems: tuple[Problem, ...] = ()
@@ -50,7 +48,7 @@ def _checked(path: Path) -> dict[str, Any]:
         "file": str(path),
         "valid": not problems,
         "problems": [
-            {"line": each.line or None, "key": each.key, "message": each.message, "told": each.told(str(path))}
+            {"line": each.line or None, "key": each.key, "message": each.message, "text": each.located(str(path))}
             for each in problems
         ],
     }

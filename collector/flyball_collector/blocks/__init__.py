@@ -1,1 +1,1 @@
-"""Blocks: a minute of one epoch's records, columnar and compressed, the unit of durability."""
+"""Blocks: a minute of records of one epoch, columnar and compressed. They are the unit of durability."""

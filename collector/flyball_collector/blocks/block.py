@@ -1,4 +1,4 @@
-"""What a block is, and the rows inside it."""
+"""A block, and the rows inside it."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ Booleans = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, order=True)
 class BlockKey:
-    """The same whoever writes the block."""
+    """The key of a block, the same whichever collector writes it."""
 
     host: str
     epoch: bytes
@@ -23,7 +23,7 @@ class BlockKey:
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """Records of one layout, in rising sequence; every array has one entry (or row) a record."""
+    """Records of one layout, in rising sequence. Every array has one entry (or row) for each record."""
 
     layout: int
     sequences: Integers
@@ -35,12 +35,12 @@ class RowGroup:
     tenancy: Digests
     values: Integers  # record × column, scaled as the layout declares
     valid: Booleans  # record × column
-    extras: dict[int, bytes] = field(default_factory=dict)  # sequence → Record with only steps, events, processes
+    extras: dict[int, bytes] = field(default_factory=dict)  # sequence → Record with only steps, events and processes
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Sequences number·ticks … number·ticks + ticks - 1 of an epoch, with what is known of each.
+    """Sequences number·ticks … number·ticks + ticks - 1 of an epoch.
 
     A sequence is *settled* when it is in `present`, `lost` or `refused`.
     """
@@ -50,11 +50,11 @@ class Block:
     present: RangeSet
     lost: RangeSet
     refused: RangeSet
-    first_ns: int  # corrected time of the first and last row; of receipt when there is none
+    first_ns: int  # corrected time of the first and last row; without rows, the time of receipt
     last_ns: int
-    received_ns: int  # newest receipt: expiry counts from here
+    received_ns: int  # newest receipt; expiry counts from here
     payload: bytes  # encoded rows
-    summary: bytes  # encoded min, mean, max and count a column: this minute's points of the minute series
+    summary: bytes  # encoded min, mean, max and count of each column: the minute series' points of this minute
 
     @property
     def settled(self) -> RangeSet:

@@ -1,4 +1,4 @@
-"""Reading a string of bytes from front to back, with every length checked."""
+"""Reads bytes from front to back and checks every length."""
 
 from typing import Any
 
@@ -9,34 +9,34 @@ from flyball_collector.blocks.errors import BlockError
 
 
 class BytesReader:
-    """A place in a string of bytes; reading moves it on."""
+    """A position in a string of bytes. Reading advances it."""
 
-    __slots__ = ("_data", "_place")
+    __slots__ = ("_data", "_position")
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._place = 0
+        self._position = 0
 
     @property
     def left(self) -> int:
-        return len(self._data) - self._place
+        return len(self._data) - self._position
 
     def array(self, dtype: DTypeLike, count: int) -> NDArray[Any]:
-        """The next `count` numbers, read-only."""
+        """Read the next `count` numbers, as a read-only array."""
         size = np.dtype(dtype).itemsize * count
         self._check(size)
-        result = np.frombuffer(self._data, dtype, count, self._place)
-        self._place += size
+        result = np.frombuffer(self._data, dtype, count, self._position)
+        self._position += size
         return result
 
     def bytes(self, size: int) -> bytes:
         self._check(size)
-        result = self._data[self._place : self._place + size]
-        self._place += size
+        result = self._data[self._position : self._position + size]
+        self._position += size
         return result
 
     def _check(self, size: int) -> None:
         if size < 0 or size > self.left:
             raise BlockError(
-                f"encoded block: {size} bytes wanted at byte {self._place}, {self.left} are left: it is cut off"
+                f"encoded block is truncated: expected {size} bytes at byte {self._position}, only {self.left} are left"
             )

@@ -1,6 +1,6 @@
-"""Rows of a block as bytes, and back: columnar, predicted, byte planes, zstd (`matrix.py`, `frame.py`).
+"""Encodes the rows of a block: columnar, predicted, in byte planes, zstd (`matrix.py`, `frame.py`).
 
-What is not known carries no value: an unknown cell is 0 after decoding, whatever it held before.
+Unknown cells carry no value: after decoding they are 0, whatever they were before.
 """
 
 import struct
@@ -15,9 +15,9 @@ from flyball_collector.blocks.errors import BlockError
 from flyball_collector.blocks.frame import seal, unseal
 from flyball_collector.blocks.matrix import MatrixReader, write_matrices
 
-MAX_CELLS = 8 * 1024 * 1024  # records × columns of one block: what decoding may take in memory, in 8 bytes
+MAX_CELLS = 8 * 1024 * 1024  # records × columns of one block, which limits the memory for decoding, at 8 bytes each
 
-Pick = Callable[[int], NDArray[np.intp]]  # layout → which of its columns are wanted
+Pick = Callable[[int], NDArray[np.intp]]  # layout → positions of the wanted columns
 
 _GROUPS = struct.Struct("<I")
 _GROUP = struct.Struct("<QIII")  # layout, records, columns, extras
@@ -25,17 +25,17 @@ _SOME, _ALL, _NONE = 0, 1, 2  # which cells of a column are known
 
 
 def encode(groups: Sequence[RowGroup]) -> bytes:
-    """Rows as bytes; equal rows give equal bytes."""
+    """Encode rows. Equal rows give equal bytes."""
     return seal(_sections(groups))
 
 
 def decode(payload: bytes) -> tuple[RowGroup, ...]:
-    """The inverse of `encode`."""
+    """Decode what `encode` returned."""
     return _decode(payload, None)
 
 
 def decode_columns(payload: bytes, pick: Pick) -> tuple[RowGroup, ...]:
-    """Like `decode`, but the groups have only the columns that `pick` names for their layout, in its order."""
+    """Decode only the columns that `pick` returns for each layout, in its order."""
     return _decode(payload, pick)
 
 
@@ -44,7 +44,7 @@ def _decode(payload: bytes, pick: Pick | None) -> tuple[RowGroup, ...]:
     (count,) = _GROUPS.unpack(reader.bytes(_GROUPS.size))
     groups = tuple(_read_group(reader, pick) for _ in range(count))
     if reader.left:
-        raise BlockError(f"encoded block: {reader.left} bytes follow the last group, the bytes are damaged")
+        raise BlockError(f"encoded block: {reader.left} extra bytes after the last group; the data are damaged")
     return groups
 
 
@@ -57,7 +57,7 @@ def _sections(groups: Sequence[RowGroup]) -> Iterator[bytes]:
 def _group_sections(group: RowGroup) -> Iterator[bytes]:
     records, columns = group.values.shape
     if not records:
-        raise BlockError("a group of rows without a row cannot be encoded: leave it out")
+        raise BlockError("cannot encode an empty group of rows: leave it out")
     known = np.ascontiguousarray(group.valid.T)
     status = _statuses(known)
     values = _filled(np.array(group.values.T, order="C"), known, status)
@@ -72,7 +72,7 @@ def _group_sections(group: RowGroup) -> Iterator[bytes]:
 
 
 def _times(group: RowGroup) -> NDArray[np.int64]:
-    """Each clock beside the one that it follows: the differences hardly move."""
+    """Return each clock relative to another one, because the differences hardly change."""
     return np.stack(
         (
             group.sequences,
@@ -94,7 +94,7 @@ def _statuses(known: NDArray[np.bool_]) -> NDArray[np.uint8]:
 
 
 def _filled(values: NDArray[np.int64], known: NDArray[np.bool_], status: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """In place: unknown cells repeat the one known before (the first repeats backwards): repetition costs nothing."""
+    """Fill unknown cells in place with the previous known value (the first also backwards): that compresses well."""
     values[status == _NONE] = 0
     some = np.flatnonzero(status == _SOME)
     if len(some):
@@ -106,7 +106,7 @@ def _filled(values: NDArray[np.int64], known: NDArray[np.bool_], status: NDArray
 
 
 def _runs(digests: NDArray[np.uint64]) -> bytes:
-    """Run-length: digests change a few times a day."""
+    """Encode digests as runs, because they change a few times a day."""
     starts = np.concatenate(([0], np.flatnonzero(digests[1:] != digests[:-1]) + 1))
     return b"".join(
         (
@@ -127,7 +127,8 @@ def _extras_sections(group: RowGroup) -> Iterator[bytes]:
 def _read_group(reader: BytesReader, pick: Pick | None) -> RowGroup:
     layout, records, columns, extras = _GROUP.unpack(reader.bytes(_GROUP.size))
     if not records or records * (columns + 5) > MAX_CELLS:
-        raise BlockError(f"encoded block: a group of {records} records × {columns} columns, the limit is {MAX_CELLS}")
+        size = f"{records} records × {columns} columns"
+        raise BlockError(f"encoded block: a group of {size}; the limit is {MAX_CELLS} cells")
     unavailable, tenancy = _read_runs(reader, records), _read_runs(reader, records)
     sequences, agent_ns, boot, corrected, received = MatrixReader(reader, 5, records).read()
     known = _read_known(reader, records, columns)
@@ -159,7 +160,7 @@ def _read_runs(reader: BytesReader, records: int) -> NDArray[np.uint64]:
         return np.full(records, digests[0])
     lengths = np.diff(starts, append=records)
     if not count or starts[0] != 0 or (lengths <= 0).any():
-        raise BlockError("encoded block: runs of digests do not rise, the bytes are damaged")
+        raise BlockError("encoded block: invalid runs of digests; the data are damaged")
     return np.repeat(digests, lengths)
 
 

@@ -1,5 +1,5 @@
-"""What can be wrong with a block."""
+"""The error of blocks."""
 
 
 class BlockError(Exception):
-    """Rows that make no block, or bytes that are none; the message says what is wrong and where."""
+    """Invalid rows or bytes of a block. The message names the fault and its place."""

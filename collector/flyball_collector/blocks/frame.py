@@ -1,7 +1,7 @@
-"""The outside of encoded bytes: magic, version, size, and one zstd frame with a checksum.
+"""The outer format of encoded bytes: magic, version, size, and one zstd frame with a checksum.
 
-Large sections of unlike statistics (bases, low bytes, high bytes) are zstd blocks of their own: each gets its own
-Huffman table, which saves more than it costs from about a kilobyte on.
+Large sections with different statistics (bases, low bytes, high bytes) are separate zstd blocks: each gets its own
+Huffman table, which saves more than it costs from about a kilobyte.
 """
 
 import struct
@@ -13,11 +13,13 @@ import zstandard
 from flyball_collector.blocks.errors import BlockError
 
 VERSION = 1
-MAX_BYTES = 64 * 1024 * 1024  # of one block, decompressed: 16 times the largest message that is taken
+MAX_BYTES = 64 * 1024 * 1024  # per block, decompressed: 16 times the largest accepted message
 
 _MAGIC = b"FB"
 _HEAD = struct.Struct("<2sBI")
-_OWN_TABLE_BYTES = 1024  # 171 columns take 10.54 KB a block when all sections have one, 10.47 so, 11.06 when none has
+_OWN_TABLE_BYTES = 1024
+"""A block of 171 columns takes 10.47 KB with this limit, 10.54 if all sections have a table, 11.06 if none has."""
+
 _PARAMETERS = zstandard.ZstdCompressionParameters.from_level(1, write_checksum=True)
 
 
@@ -26,8 +28,8 @@ def seal(sections: Iterable[bytes]) -> bytes:
     parts = [part for part in sections if part]
     size = sum(map(len, parts))
     if size > MAX_BYTES:
-        raise BlockError(f"block of {size} bytes is over the limit of {MAX_BYTES}: store fewer records at once")
-    # A compressor is not safe to share between threads, and cheap to make.
+        raise BlockError(f"block of {size} bytes; the limit is {MAX_BYTES}: store fewer records at once")
+    # Compressors are cheap to create and must not be shared between threads.
     stream = zstandard.ZstdCompressor(compression_params=_PARAMETERS).compressobj(size=size)
     out = [_HEAD.pack(_MAGIC, VERSION, size)]
     for part in parts:
@@ -39,45 +41,45 @@ def seal(sections: Iterable[bytes]) -> bytes:
 
 
 def unseal(sealed: bytes) -> bytes:
-    """The sections, one after another; refuses what is damaged, foreign, newer or too large."""
+    """Return the decompressed sections. Damaged, foreign, newer or too large data raise `BlockError`."""
     if len(sealed) < _HEAD.size:
-        raise BlockError(f"encoded block of {len(sealed)} bytes is cut off")
+        raise BlockError(f"encoded block is truncated: it has {len(sealed)} bytes")
     magic, version, size = _HEAD.unpack_from(sealed)
     if magic != _MAGIC:
-        raise BlockError(f"encoded block begins with {magic!r}, not {_MAGIC!r}: these bytes are no block")
+        raise BlockError(f"not an encoded block: it begins with {magic!r} instead of {_MAGIC!r}")
     if not version:
-        raise BlockError("encoded block has format 0, which never was: it is damaged")
+        raise BlockError("encoded block is damaged: format 0 does not exist")
     if version > VERSION:
-        raise BlockError(f"encoded block has format {version}, this version reads up to {VERSION}: upgrade Flyball")
+        raise BlockError(f"encoded block has format {version}, this version of Flyball reads up to {VERSION}: upgrade")
     if size > MAX_BYTES:
-        raise BlockError(f"encoded block claims {size} bytes, the limit is {MAX_BYTES}")
+        raise BlockError(f"encoded block claims {size} bytes; the limit is {MAX_BYTES}")
     raw = _inflate(sealed[_HEAD.size :], size)
     if len(raw) != size:
-        raise BlockError(f"encoded block holds {len(raw)} bytes, its head says {size}: it is damaged")
+        raise BlockError(f"encoded block is damaged: it has {len(raw)} bytes, but its header claims {size}")
     return raw
 
 
-class _Own(threading.local):
-    """Of each thread: none is safe to share, and making one takes longer than most of its work."""
+class _PerThread(threading.local):
+    """Objects of one thread: they must not be shared, and creating one takes longer than most of its work."""
 
     def __init__(self) -> None:
         self.decompressor = zstandard.ZstdDecompressor()
 
 
-_own = _Own()
+_per_thread = _PerThread()
 
 
 def decompressor() -> zstandard.ZstdDecompressor:
-    """That of this thread."""
-    return _own.decompressor
+    """Return the decompressor of this thread."""
+    return _per_thread.decompressor
 
 
 def _inflate(frame: bytes, size: int) -> bytes:
-    """At most `size` bytes are made, whatever the frame claims of itself."""
+    """Decompress at most `size` bytes, whatever the frame claims."""
     try:
         claimed = zstandard.get_frame_parameters(frame).content_size
         if claimed not in {zstandard.CONTENTSIZE_UNKNOWN, size}:
-            raise BlockError(f"encoded block claims {claimed} bytes inside, its head says {size}: it is damaged")
+            raise BlockError(f"encoded block is damaged: its frame claims {claimed} bytes, its header {size}")
         return decompressor().decompress(frame, max_output_size=size, allow_extra_data=False)
     except zstandard.ZstdError as error:
         raise BlockError(f"encoded block of {len(frame)} bytes is damaged: {error}") from None

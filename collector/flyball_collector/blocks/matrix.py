@@ -1,9 +1,9 @@
-"""Integer matrices as bytes that compress well: every row of the matrix is one series over time.
+"""Encodes integer matrices into bytes that compress well. Every row of a matrix is one series over time.
 
-A series is turned into small residuals by the cheapest of three predictions (its mean; its mean slope; its last slope),
-after its first value is taken off and a common divisor divided out (sectors of 512, pages of 4096, steps of 15 MHz).
-Residuals are written byte plane by byte plane, series sorted by their widest residual, so that bytes of like
-distribution stand together. All arithmetic wraps at 64 bits, which makes every step exact for every input.
+First a series' first value is subtracted and a common divisor divided out (sectors of 512, pages of 4096, steps of
+15 MHz). The cheapest of three predictions (its mean; its mean slope; its last slope) then leaves small residuals. They
+are written byte plane by byte plane, with series sorted by their widest residual, so that bytes of similar distribution
+are adjacent. All arithmetic wraps at 64 bits, which makes every step exact for every input.
 """
 
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ from flyball_collector.blocks.errors import BlockError
 
 Integers = NDArray[np.int64]
 
-MEAN, SLOPE, LAST_SLOPE = 0, 1, 2  # how a series is predicted
+MEAN, SLOPE, LAST_SLOPE = 0, 1, 2  # predictions of a series
 
-_SAMPLE = 8  # values of which the divisor is guessed; it is then checked over all
+_SAMPLE = 8  # values from which the divisor is guessed; it is then checked against all
 
 
 class _Coded(NamedTuple):
-    """Series as they are written, one entry each."""
+    """Series in their written form, one entry each."""
 
     first: Integers
     divisors: Integers
@@ -32,14 +32,14 @@ class _Coded(NamedTuple):
     codes: NDArray[np.uint64]
     bits: NDArray[np.uint8]
 
-    def of(self, part: slice) -> "_Coded":
-        """Some of them."""
+    def part(self, rows: slice) -> "_Coded":
+        """Return some of the series."""
         return _Coded(
-            self.first[part], self.divisors[part], self.modes[part], self.bases[part], self.codes[part], self.bits[part]
+            self.first[rows], self.divisors[rows], self.modes[rows], self.bases[rows], self.codes[rows], self.bits[rows]
         )
 
     def sections(self) -> Iterator[bytes]:
-        """What `MatrixReader` reads."""
+        """Return the sections in the order in which `MatrixReader` reads them."""
         odd = np.flatnonzero(self.divisors != 1)
         yield b"".join(
             (
@@ -56,21 +56,21 @@ class _Coded(NamedTuple):
 
 
 def write_matrix(series: Integers) -> Iterator[bytes]:
-    """Sections that `MatrixReader` turns back into `series` (count × times, at least one time)."""
+    """Return sections from which `MatrixReader` restores `series` (count × times, at least one time)."""
     return _code(series).sections()
 
 
 def write_matrices(*matrices: Integers) -> Iterator[Iterator[bytes]]:
-    """The same of each of some matrices of equally many times; together, for most of it costs by the call."""
+    """Encode matrices with the same number of times. Together they are faster, because each call has a fixed cost."""
     coded = _code(np.concatenate(matrices))
     first = 0
     for matrix in matrices:
-        part, first = slice(first, first + len(matrix)), first + len(matrix)
-        yield coded.of(part).sections()
+        rows, first = slice(first, first + len(matrix)), first + len(matrix)
+        yield coded.part(rows).sections()
 
 
 def _code(series: Integers) -> _Coded:
-    """What stands still is told by its first value alone."""
+    """Encode series. A constant one is stored as its first value alone."""
     first = series[:, 0].copy()
     offsets = series - first[:, None]
     moving = np.flatnonzero(offsets.any(axis=1))
@@ -86,7 +86,7 @@ def _code(series: Integers) -> _Coded:
 
 
 def _divide_out(offsets: Integers) -> Integers:
-    """Divide each series by what divides all of it, in place; returns the divisors. None stands still."""
+    """Divide each series by its greatest common divisor, in place. Return the divisors. No series may be constant."""
     sizes = np.abs(offsets).view(np.uint64)
     common = np.gcd.reduce(sizes[:, 1 : 1 + _SAMPLE], axis=1)
     candidates = np.flatnonzero(common != 1)
@@ -98,14 +98,14 @@ def _divide_out(offsets: Integers) -> Integers:
 
 
 def _predict(offsets: Integers) -> tuple[NDArray[np.uint8], Integers, Integers]:
-    """The cheapest prediction of each series, its base, and what is left over."""
+    """Return the cheapest prediction of each series, its base, and the residuals."""
     count, times = offsets.shape
     residuals = np.empty((3, count, times), dtype=np.int64)
     bases = np.empty((3, count), dtype=np.int64)
     means = offsets.sum(axis=1, dtype=np.float64) / times
     bases[MEAN] = np.clip(means, -(2.0**62), 2.0**62)  # any base is exact; this one cannot overflow
     np.subtract(offsets, bases[MEAN, :, None], out=residuals[MEAN])
-    slopes = offsets[:, 1:] - offsets[:, :-1]  # of at least two times, else it would stand still
+    slopes = offsets[:, 1:] - offsets[:, :-1]  # there are at least two times, else the series would be constant
     bases[SLOPE] = offsets[:, -1] // (times - 1)
     residuals[SLOPE, :, 0] = 0
     np.subtract(slopes, bases[SLOPE, :, None], out=residuals[SLOPE, :, 1:])
@@ -118,7 +118,7 @@ def _predict(offsets: Integers) -> tuple[NDArray[np.uint8], Integers, Integers]:
 
 
 def _costs(residuals: Integers) -> Integers:
-    """Bits that a series takes by each prediction: the exponent of a float is about the length of the integer."""
+    """Return the bits of a series for each prediction. The exponent of a float is about the length of the integer."""
     exponents = (np.abs(residuals).astype(np.float32) + np.float32(1)).view(np.int32) >> 23
     costs: Integers = exponents.sum(axis=2, dtype=np.int64)
     return costs
@@ -133,7 +133,7 @@ def _unzigzag(codes: NDArray[np.uint64]) -> Integers:
 
 
 def _bit_lengths(codes: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """Bits that hold each code; one more where the conversion to float rounds up, which does no harm."""
+    """Return the bits that hold each code; one too many where the conversion to float rounds up, which is harmless."""
     return np.minimum(np.frexp(codes.astype(np.float64))[1], 64).astype(np.uint8)
 
 
@@ -154,7 +154,7 @@ def _residual_planes(codes: NDArray[np.uint64], bits: NDArray[np.uint8]) -> Iter
 
 
 class MatrixReader:
-    """One written matrix, of which any series can be read."""
+    """One encoded matrix. Any of its series can be read."""
 
     def __init__(self, reader: BytesReader, count: int, times: int) -> None:
         self._count, self._times = count, times
@@ -168,7 +168,7 @@ class MatrixReader:
             or self._modes.max(initial=0) > LAST_SLOPE
             or rows.max(initial=0) >= max(count, 1)
         ):
-            raise BlockError("encoded matrix: its head makes no sense, the bytes are damaged")
+            raise BlockError("encoded matrix: invalid header; the data are damaged")
         self._divisors = np.ones(count, dtype=np.int64)
         self._divisors[rows] = divisors
         self._first = _from_planes(reader.array(np.uint8, 8 * count))
@@ -182,7 +182,7 @@ class MatrixReader:
         ]
 
     def read(self, rows: NDArray[np.intp] | None = None) -> Integers:
-        """The named series, or all; count × times."""
+        """Return the given series, or all; count × times."""
         if rows is None:
             rows = np.arange(self._count)
         residuals = _unzigzag(self._codes(rows))

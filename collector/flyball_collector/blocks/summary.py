@@ -1,7 +1,7 @@
-"""A minute in four numbers a column: least, mean, most and last value, and the count behind them.
+"""Summarises a minute of each column as minimum, mean, maximum and last value, with the number of values.
 
-Least, most and last are exact (scaled integers, as they travelled). The mean is kept as its place between least and
-most in 65,520 steps: exact enough for two bytes.
+Minimum, maximum and last are exact (scaled integers, as they were sent). The mean is stored as its position between
+minimum and maximum, in 65,520 steps, which fits into two bytes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,13 +18,13 @@ from flyball_collector.blocks.matrix import MatrixReader, write_matrix
 
 Integers = NDArray[np.int64]
 
-STEPS = 65_520  # divisible by 60 and its parts: means of small whole numbers come out whole
+STEPS = 65_520  # divisible by 60 and its divisors, so that means of small integers are exact
 _MAX_COLUMNS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutSummary:
-    """Rows of one layout in one block; one entry a column. Where `counts` is 0 the others are 0 and mean nothing."""
+    """Rows of one layout in one block, one entry per column. Where `counts` is 0, the others are 0 without meaning."""
 
     layout: int
     first_ns: int  # corrected time of the first row
@@ -32,23 +32,25 @@ class LayoutSummary:
     minimum: Integers
     maximum: Integers
     last: Integers
-    mean_steps: Integers  # place of the mean: minimum + (maximum - minimum) * mean_steps / STEPS
+    mean_steps: Integers  # position of the mean: minimum + (maximum - minimum) * mean_steps / STEPS
 
 
 def summarize(group: RowGroup) -> LayoutSummary:
-    """What remains of a group's rows after the seconds are gone."""
+    """Summarise the rows of a group."""
     values, valid = group.values, group.valid
     counts = valid.sum(axis=0, dtype=np.int64)
     if (counts == len(values)).all():
         minimum, maximum, last = values.min(axis=0), values.max(axis=0), values[-1].copy()
     else:
-        minimum, maximum, last = _bounds(values, valid, counts > 0)
+        minimum, maximum, last = _extremes(values, valid, counts > 0)
     steps = _mean_steps(values, valid, counts, minimum, maximum)
     return LayoutSummary(group.layout, int(group.corrected_ns[0]), counts, minimum, maximum, last, steps)
 
 
-def _bounds(values: Integers, valid: NDArray[np.bool_], some: NDArray[np.bool_]) -> tuple[Integers, Integers, Integers]:
-    """Least, most and last of what is known in each column; 0 where nothing is."""
+def _extremes(
+    values: Integers, valid: NDArray[np.bool_], some: NDArray[np.bool_]
+) -> tuple[Integers, Integers, Integers]:
+    """Return minimum, maximum and last known value of each column; 0 where all are unknown."""
     limits = np.iinfo(np.int64)
     minimum = np.where(some, np.where(valid, values, limits.max).min(axis=0), 0)
     maximum = np.where(some, np.where(valid, values, limits.min).max(axis=0), 0)
@@ -59,7 +61,7 @@ def _bounds(values: Integers, valid: NDArray[np.bool_], some: NDArray[np.bool_])
 def _mean_steps(
     values: Integers, valid: NDArray[np.bool_], counts: Integers, minimum: Integers, maximum: Integers
 ) -> Integers:
-    """Offsets from the least value, so that large counters lose nothing to rounding."""
+    """Return the positions of the means, from offsets to the minimum, so that large counters are not rounded."""
     span = (maximum - minimum).view(np.uint64).astype(np.float64)
     offsets = (values - minimum).view(np.uint64)
     sums = np.add.reduce(offsets, axis=0, dtype=np.float64, where=valid)
@@ -69,12 +71,12 @@ def _mean_steps(
 
 
 def encode_summary(summaries: Sequence[LayoutSummary]) -> bytes:
-    """Summaries as bytes."""
+    """Encode summaries."""
     return seal(_sections(summaries))
 
 
 def decode_summary(encoded: bytes) -> tuple[LayoutSummary, ...]:
-    """The inverse of `encode_summary`."""
+    """Decode what `encode_summary` returned."""
     reader = BytesReader(unseal(encoded))
     return tuple(_read(reader) for _ in range(int(reader.array("<u4", 1)[0])))
 
@@ -104,7 +106,7 @@ def _read(reader: BytesReader) -> LayoutSummary:
     first_ns = int(reader.array("<i8", 1)[0])
     columns = int(reader.array("<u4", 1)[0])
     if columns > _MAX_COLUMNS:
-        raise BlockError(f"encoded summary of {columns} columns, the limit is {_MAX_COLUMNS}")
+        raise BlockError(f"encoded summary of {columns} columns; the limit is {_MAX_COLUMNS}")
     if not columns:
         empty = np.empty(0, dtype=np.int64)
         return LayoutSummary(layout, first_ns, empty, empty, empty, empty, empty)

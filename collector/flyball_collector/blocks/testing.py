@@ -1,19 +1,19 @@
-"""Made-up rows and blocks for tests."""
+"""Test data: rows and blocks."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from flyball_collector.blocks.assembly import build_block
 from flyball_collector.blocks.block import Block, BlockKey, RowGroup
-from flyball_collector.blocks.build import build_block
 from flyball_collector.tick import KnownLayout
 from flyball_proto.layout import Column, Layout
 from flyball_proto.metric import counter, gauge, state
 from flyball_proto.ranges import RangeSet
 
 SECOND_NS = 1_000_000_000
-START_NS = 1_767_225_600 * SECOND_NS  # 2026-01-01, an hour's beginning
+START_NS = 1_767_225_600 * SECOND_NS  # 2026-01-01, the beginning of an hour
 
 TEMPERATURE = gauge("gpu_temperature_celsius", "celsius", "Core temperature.", ("gpu",), scale=10)
 READ = counter("disk_read_bytes_total", "bytes", "Bytes read.", ("device",))
@@ -21,7 +21,7 @@ STATE = state("gpu_throttle_state", "Why the clock is low.", ("none", "power", "
 
 
 def small_layout(gpus: int = 2) -> KnownLayout:
-    """A temperature and a state a GPU, and one disk."""
+    """Return a layout with a temperature and a state for each GPU, and one disk."""
     names = [f"GPU-{index}" for index in range(gpus)]
     columns = [Column(metric, (name,)) for name in names for metric in (TEMPERATURE, STATE)]
     return KnownLayout(Layout((*columns, Column(READ, ("sda",)))))
@@ -37,7 +37,7 @@ def rows(
     valid: NDArray[np.bool_] | None = None,
     extras: dict[int, bytes] | None = None,
 ) -> RowGroup:
-    """Rows at the given sequences; each value tells its sequence and column unless `values` are given."""
+    """Return rows with the given sequences. Values are made from sequence and column unless `values` are given."""
     numbers = np.array(sequences, dtype=np.int64)
     times = epoch_start_ns + numbers * interval_ns
     shape = (len(numbers), layout.count)
@@ -69,7 +69,7 @@ def small_block(
     epoch_start_ns: int = START_NS,
     received_ns: int | None = None,
 ) -> Block:
-    """A block with the given sequences present: all of it when not said."""
+    """Return a block with the given sequences, or with all of them."""
     layout = layout or small_layout()
     sequences = range(number * ticks, (number + 1) * ticks) if present is None else present
     groups = [rows(layout, sequences, epoch_start_ns=epoch_start_ns)] if sequences else []

@@ -1,17 +1,17 @@
-"""The process that builds a large fleet's blocks; started by `ingest.builder` alone."""
+"""The process that builds the blocks of a large fleet. Only `ingest.block_builder` starts it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from flyball_collector.blocks.assembly import assemble
 from flyball_collector.blocks.block import Block, BlockKey, RowGroup
-from flyball_collector.blocks.build import assemble
 from flyball_collector.blocks.errors import BlockError
 from flyball_collector.worker_process import serve
 from flyball_proto.ranges import RangeSet
 
 
-class Draft(NamedTuple):
-    """All that a block is made of; its rows are checked."""
+class BlockDraft(NamedTuple):
+    """The content of a block, with checked rows."""
 
     key: BlockKey
     ticks: int
@@ -21,8 +21,8 @@ class Draft(NamedTuple):
     received_ns: int
 
 
-def built(drafts: Sequence[Draft]) -> list[Block] | BlockError:
-    """The blocks, or why one of them cannot be."""
+def build_all(drafts: Sequence[BlockDraft]) -> list[Block] | BlockError:
+    """Return the blocks, or the error of one of them."""
     try:
         return [assemble(*draft) for draft in drafts]
     except BlockError as error:
@@ -30,4 +30,4 @@ def built(drafts: Sequence[Draft]) -> list[Block] | BlockError:
 
 
 if __name__ == "__main__":
-    serve(built)
+    serve(build_all)

@@ -1,1 +1,1 @@
-"""The exporter: the fleet as Prometheus reads it."""
+"""The exporter: the fleet's metrics for Prometheus."""

@@ -1,10 +1,10 @@
-"""What each metric name means: one declaration a name, whatever agents of other versions say."""
+"""One declaration for each metric name, even if agents of different versions disagree."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from flyball_collector.exporter.escape import help_text
-from flyball_collector.exporter.negotiation import Format
+from flyball_collector.exporter.negotiation import ExpositionFormat
 from flyball_proto.metric import Kind, Metric
 
 PREFIX = "flyball_"
@@ -12,7 +12,7 @@ OWN_PREFIX = "flyball_collector_"
 
 
 def sample_name(metric: Metric) -> str:
-    """The name that a metric's samples carry; counters end in `_total`."""
+    """Return the name of a metric's samples. Counters end in `_total`."""
     if metric.kind is Kind.COUNTER and not metric.name.endswith("_total"):
         return f"{PREFIX}{metric.name}_total"
     return PREFIX + metric.name
@@ -20,7 +20,7 @@ def sample_name(metric: Metric) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What must agree for two series to stand under one name."""
+    """The properties that two series under one name must share."""
 
     name: str
     kind: Kind
@@ -33,14 +33,14 @@ class Declaration:
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """Every name that this one needs for itself; a counter's family in OpenMetrics has no `_total`."""
+        """Return every name that a metric occupies. In OpenMetrics a counter's family has no `_total`."""
         if self.kind is not Kind.COUNTER:
             return (self.name,)
         stem = self.name.removesuffix("_total")
         return (self.name, stem, f"{stem}_created")
 
     def agrees_with(self, other: "Declaration") -> bool:
-        """Equal, but for states that one of the two has not heard of."""
+        """Return True if they are equal, except for states that only one of them has."""
         common = min(len(self.states), len(other.states))
         return (self.name, self.kind, self.unit, self.states[:common]) == (
             other.name,
@@ -51,14 +51,14 @@ class Declaration:
 
 
 class Catalogue:
-    """The declarations in force. The first one of a name holds for as long as any host uses it."""
+    """The declarations in use. The first one of a name stays as long as a host uses it."""
 
     def __init__(self, reserved: Iterable[Declaration] = ()) -> None:
         self._reserved = tuple(reserved)
         self._in_force: dict[str, Declaration] = {}
 
     def admit(self, declarations: Iterable[Declaration]) -> set[Declaration]:
-        """Which of the declarations now in use may be shown: those in force first, then as they come."""
+        """Return those of the given declarations that may be shown. Declarations in use come first, then in order."""
         used = list(dict.fromkeys(declarations))
         by_name: dict[str, Declaration] = {claim: d for d in self._reserved for claim in d.claims}
         kept = [d for d in self._in_force.values() if any(d.agrees_with(other) for other in used)]
@@ -76,13 +76,13 @@ class Catalogue:
         return admitted.intersection(used)
 
 
-def header(name: str, kind: Kind, text: str, states: tuple[str, ...], format_: Format) -> bytes:
-    """HELP and TYPE of a family, each on a line that is opened but not closed."""
+def header(name: str, kind: Kind, text: str, states: tuple[str, ...], format_: ExpositionFormat) -> bytes:
+    """Return HELP and TYPE of a family. The first line begins with a line feed, and the last has none."""
     meanings = ", ".join(f"{code} {word}" for code, word in enumerate(states))
     if meanings:
         text = f"{text} States: {meanings}."
-    openmetrics = format_ is Format.OPENMETRICS
+    openmetrics = format_ is ExpositionFormat.OPENMETRICS
     family = name.removesuffix("_total") if openmetrics and kind is Kind.COUNTER else name
     word = "counter" if kind is Kind.COUNTER else "gauge"
-    shown = help_text(text, quotes=openmetrics) or "No help was given."
+    shown = help_text(text, quotes=openmetrics) or "No help."
     return f"\n# HELP {family} {shown}\n# TYPE {family} {word}".encode()

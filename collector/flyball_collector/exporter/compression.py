@@ -1,4 +1,4 @@
-"""A page compressed while it is written: piece after piece is deflated, and they leave as one gzip stream."""
+"""Compresses a page while it is written: each piece is deflated, and all are sent as one gzip stream."""
 
 import struct
 import zlib
@@ -6,22 +6,22 @@ from collections.abc import Iterable
 
 from isal import isal_zlib
 
-LEVEL = 1  # what 2 and more save in bytes takes longer to make than to send
+LEVEL = 1  # higher levels cost more time than the smaller size saves
 
 # RFC 1952: magic, deflate, no flags, no time, fastest algorithm, unknown system
 _HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff"
 _TRAILER = struct.Struct("<II")
-_LAST_BLOCK = b"\x03\x00"  # an empty one: no piece knows whether it is the last
+_LAST_BLOCK = b"\x03\x00"  # an empty block, because no piece knows whether it is the last
 
 
-class Lasting(bytes):
-    """A piece that may well come again, and is deflated once."""
+class CachedPiece(bytes):
+    """A piece that may be sent again, and is deflated once."""
 
     deflated: bytes | None = None
 
 
 def gzip_stream(pieces: Iterable[bytes]) -> bytes:
-    """One gzip member, for there are readers that stop after the first; the page is never held whole as text."""
+    """Return one gzip member, because some readers stop after the first. The page is never in memory as text."""
     parts = [_HEADER]
     checksum = size = 0
     for piece in pieces:
@@ -31,12 +31,12 @@ def gzip_stream(pieces: Iterable[bytes]) -> bytes:
 
 
 def gzip_at_once(body: bytes) -> bytes:
-    """The same of a small page."""
+    """Return a small page as gzip."""
     return isal_zlib.compress(body, LEVEL, wbits=16 + zlib.MAX_WBITS)
 
 
 def _deflated(piece: bytes) -> bytes:
-    if not isinstance(piece, Lasting):
+    if not isinstance(piece, CachedPiece):
         return _deflate(piece)
     if piece.deflated is None:
         piece.deflated = _deflate(piece)
@@ -44,6 +44,6 @@ def _deflated(piece: bytes) -> bytes:
 
 
 def _deflate(piece: bytes) -> bytes:
-    """Blocks that end on a byte's edge and refer to no text before them, so that they can be kept and sent again."""
+    """Deflate a piece into blocks that end on a byte and refer to no earlier text, so that they can be sent again."""
     packer = isal_zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     return packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH)

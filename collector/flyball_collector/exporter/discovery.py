@@ -1,4 +1,4 @@
-"""Service discovery: every host as a target of its own, as Prometheus' `http_sd_configs` reads it."""
+"""Service discovery for Prometheus' `http_sd_configs`: every host is a target."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ METRICS_PATH = "/metrics"
 
 
 def service_discovery(hosts: Iterable[HostState], address: str, scheme: str = "http") -> list[dict[str, object]]:
-    """A target group a host: all are asked at the collector's address, each under its own `instance`."""
+    """Return one target group for each host, with the collector's address and the host's `instance`."""
     return [
         {
             "targets": [address],

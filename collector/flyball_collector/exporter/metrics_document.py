@@ -1,10 +1,10 @@
-"""The collector's part of `docs/metrics.md`: what the exporter adds of hosts, the diagnosis, and itself."""
+"""The collector's part of `docs/metrics.md`: metrics about hosts, the diagnosis, runs and the collector."""
 
 from collections.abc import Iterable, Sequence
 
 from prometheus_client import Metric as Family
 
-from flyball_collector.exporter import about
+from flyball_collector.exporter import host_metrics
 from flyball_collector.exporter.catalogue import sample_name
 from flyball_collector.exporter.diagnosis import metrics
 from flyball_collector.own_metrics import OwnMetrics
@@ -12,35 +12,35 @@ from flyball_proto.metric import Metric
 
 _ABOUT = """\
 ## Hosts, as the collector sees them
-What the collector adds about agents, machines, processes and ranks, each with `instance`. See
-[prometheus.md](prometheus.md) for the labels of those that say *info*.
+Metrics that the collector adds about agents, machines, processes and ranks, each with the label `instance`. The labels
+of *info* metrics are described in [prometheus.md](prometheus.md).
 """
 _DIAGNOSIS = """\
 ## Diagnosis
-What the diagnosis found ([diagnosis.md](diagnosis.md) says how). Each series of a host has its `instance`, and leaves
-with the host. A label that does not apply is left out. Conditions and risks are shown while they stand, at most 64 of a
-kind and host; a host that has fallen silent keeps `host_lost` and `data_gap` alone. `score_confidence_ratio` is there
-while the bottleneck is raised. Lost time counts once: to the cause that stood for the GPU, its host or its run; what is
-unknown is not lost.
+Results of the diagnosis, which [diagnosis.md](diagnosis.md) describes. Each series of a host has its `instance`, and
+disappears with the host. Labels that do not apply are left out. Conditions and risks are shown while they are active,
+up to 64 of a kind for each host. A host that does not report keeps only `host_lost` and `data_gap`.
+`score_confidence_ratio` is shown while the bottleneck is raised. Lost time is counted once, for the cause that was
+active on the GPU, its host or its run. Unknown time is not counted as lost.
 """
 _RUNS = """\
 ## Runs
-Of a run over all its ranks: no `instance` of a host, at most 1,024 runs. They are on the fleet's page and on
-`/metrics/collector`, not on those of single hosts.
+Metrics of a run over all its ranks, for up to 1,024 runs, without `instance`. They are on the fleet's page and on
+`/metrics/collector`, not on the pages of single hosts.
 """
 _OWN = """\
 ## The collector itself
-On the fleet's page and on `/metrics/collector`, beside `process_…` and `python_…`.
+These are on the fleet's page and on `/metrics/collector`, together with `process_…` and `python_…`.
 """
 
 
 def document() -> str:
-    """Sections in Markdown."""
+    """Return the sections in Markdown."""
     own = [family for family in OwnMetrics().registry.collect() if family.name.startswith("flyball_")]
     return "\n".join(
         [
             _ABOUT,
-            *table(about.METRICS),
+            *table(host_metrics.METRICS),
             "",
             _DIAGNOSIS,
             *table((*metrics.HOST_METRICS, *metrics.CONDITION_METRICS, *metrics.ADVICE_METRICS)),
@@ -56,12 +56,12 @@ def document() -> str:
 
 
 def table(declared: Iterable[Metric]) -> Sequence[str]:
-    """One row a metric."""
+    """Return a table with one row for each metric."""
     return ["| metric | kind | unit | labels | meaning |", "|---|---|---|---|---|", *map(_row, declared)]
 
 
 def own_table(families: Iterable[Family]) -> Sequence[str]:
-    """The same of what the collector counts of itself."""
+    """Return the table of the collector's own metrics."""
     rows = [f"| `{_exposed(family)}` | {family.type} | {family.documentation} |" for family in families]
     return ["| metric | kind | meaning |", "|---|---|---|", *rows]
 

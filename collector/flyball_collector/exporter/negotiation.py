@@ -1,25 +1,25 @@
-"""Which format and which compression a scraper wants, by its Accept headers."""
+"""Chooses the format and compression of a page by the Accept headers."""
 
 from enum import Enum
 
 
-class Format(Enum):
-    """The two text formats; the value is the content type."""
+class ExpositionFormat(Enum):
+    """The two text formats. The value is the content type."""
 
     TEXT = "text/plain; version=0.0.4; charset=utf-8"
     OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
-def choose_format(accept: str) -> Format:
-    """OpenMetrics when it is asked for by name and no less than plain text; otherwise text 0.0.4: all can read it."""
+def choose_format(accept: str) -> ExpositionFormat:
+    """Return OpenMetrics if it is accepted by name at least as well as plain text, otherwise text 0.0.4."""
     wanted = _qualities(accept)
     openmetrics = max((q for media, version, q in wanted if _is_openmetrics(media, version)), default=0.0)
     text = max((q for media, _, q in wanted if media in {"text/plain", "text/*", "*/*"}), default=0.0)
-    return Format.OPENMETRICS if openmetrics > 0 and openmetrics >= text else Format.TEXT
+    return ExpositionFormat.OPENMETRICS if openmetrics > 0 and openmetrics >= text else ExpositionFormat.TEXT
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Whether gzip may be sent; `*` covers it unless it is refused by name."""
+    """Return True if gzip is accepted. `*` includes it unless it is refused by name."""
     wanted = {coding: quality for coding, _, quality in _qualities(accept_encoding)}
     return wanted.get("gzip", wanted.get("*", 0.0)) > 0
 
@@ -29,7 +29,7 @@ def _is_openmetrics(media: str, version: str) -> bool:
 
 
 def _qualities(header: str) -> list[tuple[str, str, float]]:
-    """(name, version parameter, quality) of each alternative; a quality that is no number counts as 0."""
+    """Return (name, version parameter, quality) of each alternative. An invalid quality counts as 0."""
     result = []
     for alternative in header.lower().split(","):
         name, *parameters = (part.strip() for part in alternative.split(";"))

@@ -1,18 +1,18 @@
-"""The process that renders pages of a large fleet; started by `exporter.process` alone."""
+"""The process that renders pages of a large fleet. Only `exporter.rendering_process` starts it."""
 
 import sys
 
-from flyball_collector.exporter.pages import Page, Pages
-from flyball_collector.exporter.parcel import Parcel, Unpacker
+from flyball_collector.exporter.page_renderer import PageRenderer, RenderedPage
+from flyball_collector.exporter.request_encoding import EncodedRequest, RequestDecoder
 from flyball_collector.worker_process import serve
 
 
 def main() -> None:
-    """Of `python -m`."""
-    unpacker, renderer = Unpacker(), Pages(float(sys.argv[1]))
+    """Run the worker."""
+    decoder, renderer = RequestDecoder(), PageRenderer(float(sys.argv[1]))
 
-    def page(parcel: Parcel) -> Page:
-        return renderer.render(unpacker.unpack(parcel))
+    def page(request: EncodedRequest) -> RenderedPage:
+        return renderer.render(decoder.decode(request))
 
     serve(page)
 

@@ -1,1 +1,1 @@
-"""The fleet: what every host says now, columnar."""
+"""The fleet: the newest readings of all hosts, as columns."""

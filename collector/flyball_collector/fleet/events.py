@@ -1,4 +1,4 @@
-"""What happened on a host lately (an XID, a lost GPU, a full disk), as its records told."""
+"""Recent events of a host (an XID, a lost GPU, a full disk), from its records."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -8,13 +8,13 @@ from google.protobuf.message import DecodeError
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 MAX_EVENTS = 64
-"""Events remembered a host; the store keeps every one with its record."""
+"""Events kept for each host. The store keeps all of them with their records."""
 
 _LONGEST = 500
 
 
 class HostEvent(NamedTuple):
-    """One event; `time_ns` is by the host's wall clock, and the text is the host's word."""
+    """One event. `time_ns` is the host's wall clock, and the text comes from the host."""
 
     time_ns: int
     kind: str
@@ -23,21 +23,21 @@ class HostEvent(NamedTuple):
     text: str
 
 
-def remember(events: tuple[HostEvent, ...], extras: bytes) -> tuple[HostEvent, ...]:
-    """The newest events in the order of their time, with those of a record's extras; one that is known counts once."""
+def add_events(events: tuple[HostEvent, ...], extras: bytes) -> tuple[HostEvent, ...]:
+    """Add the events of a record's extras. Return the newest in order of time, without duplicates."""
     try:
-        return recall(events, pb.Record.FromString(extras))
-    except DecodeError:  # the door has parsed it before; what it lets through must not stop the readings
+        return add_events_of(events, pb.Record.FromString(extras))
+    except DecodeError:  # the record reader has parsed it before; an invalid message must not affect the readings
         return events
 
 
-def recall(events: tuple[HostEvent, ...], told: pb.Record) -> tuple[HostEvent, ...]:
-    """The same, from a message."""
-    return unite(events, map(_event, told.events)) if told.events else events
+def add_events_of(events: tuple[HostEvent, ...], record: pb.Record) -> tuple[HostEvent, ...]:
+    """Add the events of a parsed record."""
+    return merge_events(events, map(_event, record.events)) if record.events else events
 
 
-def unite(events: tuple[HostEvent, ...], more: Iterable[HostEvent]) -> tuple[HostEvent, ...]:
-    """The newest of both."""
+def merge_events(events: tuple[HostEvent, ...], more: Iterable[HostEvent]) -> tuple[HostEvent, ...]:
+    """Return the newest events of both."""
     return tuple(sorted({*events, *more})[-MAX_EVENTS:])
 
 

@@ -1,4 +1,4 @@
-"""What the collector knows of one host at this moment."""
+"""The collector's current state of one host."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 
 @dataclass(slots=True)
 class HostState:
-    """The live state of a host; its readings lie in the fleet's arena at `start` … `start + layout.count`."""
+    """The live state of a host. Its readings are in the fleet's array at `start` … `start + layout.count`."""
 
     name: str
     agent_version: str = ""
@@ -18,7 +18,7 @@ class HostState:
     interval_ms: int = 1000
     boot_id: str = ""
     connected: bool = False  # a stream is open
-    said_goodbye: bool = False
+    goodbye: bool = False
     layout: KnownLayout | None = None
     start: int = 0
     sequence: int = -1
@@ -34,5 +34,5 @@ class HostState:
     duplicate: bool = False  # two machines use this name
 
     def gpu_index_of(self, gpu: str) -> int | None:
-        """The number of one of its GPUs, if it is known."""
+        """Return the number of one of its GPUs, or `None`."""
         return None if self.layout is None else self.layout.gpu_indices.get(gpu)

@@ -1,4 +1,4 @@
-"""What step reports add up to, rank by rank, with the newest that each said; many reports at once."""
+"""Sums of the step reports of each rank, and each rank's newest values. Many reports are added at once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,46 +19,46 @@ SUMS = ("steps", "step_seconds", "data_wait_seconds", "tokens", "samples")
 SECTION_SUMS = ("covered_steps", "covered_seconds", "own_seconds", "waiting_seconds")
 _OPTIONAL = SUMS[2:]
 _NEWEST = ("step", "world_size", "pid", "loss", "allocated_peak_bytes", "reserved_peak_bytes")
-_OTHERS = ("covered_before", "at", "received", "bad_losses", "longest_gap")
+_STATE = ("covered_before", "at", "received", "bad_losses", "longest_gap")
 _UNKNOWN_AT_FIRST = frozenset(
     {*_OPTIONAL, "own_seconds", "waiting_seconds", "loss", "allocated_peak_bytes", "reserved_peak_bytes"}
 )
 _FIELDS = (*_NEWEST, *SUMS)
 _read = attrgetter(*_FIELDS)
 
-_FEW = 3
-"""Reports of a rank before which it may yet say for the first time that something is nothing."""
+_FIRST_REPORTS = 3
+"""Reports of a rank in which a field may still appear for the first time with the value zero."""
 
-_KEEPS = 0.998
-"""Of the longest gap with each report: a stop is forgotten after some hundreds."""
+_GAP_DECAY = 0.998
+"""Decay of the longest gap with each report: a stop is forgotten after some hundreds."""
 
 
 @dataclass(frozen=True, eq=False)
-class Reports:
-    """Some reports: of which row each is, and when it was made and received, in seconds."""
+class StepReportTable:
+    """Some reports: the row of each, and the seconds at which it was made and received."""
 
     rows: Rows
-    told: Sequence[pb.StepReport]
+    messages: Sequence[pb.StepReport]
     at: Floats
     received: Floats
 
     @cached_property
     def fields(self) -> Mapping[str, Sequence[float]]:
-        """What they say, field by field."""
-        return dict(zip(_FIELDS, zip(*map(_read, self.told), strict=True), strict=True))
+        """Return the values of the reports by field."""
+        return dict(zip(_FIELDS, zip(*map(_read, self.messages), strict=True), strict=True))
 
     @cached_property
     def amounts(self) -> Mapping[str, Floats]:
-        """What each adds to `SUMS`."""
+        """Return the amounts that each report adds to `SUMS`."""
         steps = np.array(self.fields["steps"], dtype=np.float64)
         return {"steps": steps} | {name: _amounts(self.fields[name]) for name in SUMS[1:]}
 
 
-class Sums:
-    """A row a rank. NaN is unknown: a rank never said so."""
+class RankSums:
+    """One row for each rank. NaN is unknown: the rank has never reported the value."""
 
     def __init__(self) -> None:
-        names = (*SUMS, *SECTION_SUMS, *_NEWEST, *_OTHERS)
+        names = (*SUMS, *SECTION_SUMS, *_NEWEST, *_STATE)
         self._columns: dict[str, Floats] = {name: np.zeros(0) for name in names}
         self._room = 0
 
@@ -66,48 +66,48 @@ class Sums:
         return self._columns[name]
 
     def grow(self, room: int) -> None:
-        """Have so many rows."""
+        """Extend the table to so many rows."""
         self._columns = {name: wider(column, room) for name, column in self._columns.items()}
         self._room = room
 
     def clear(self, row: int) -> None:
-        """This row is another rank's from now on."""
+        """Clear a row for another rank."""
         for name, column in self._columns.items():
             column[row] = np.nan if name in _UNKNOWN_AT_FIRST else 0.0
 
-    def take(self, reports: Reports, heard: Rows, *, sections: bool) -> tuple[Rows, dict[str, Floats]]:
-        """Add reports up; returns the rows that made a step, and their means a step since the last call.
+    def take(self, reports: StepReportTable, earlier: Rows, *, sections: bool) -> tuple[Rows, dict[str, Floats]]:
+        """Add reports. Return the rows that made a step, and their means per step since the last call.
 
-        `heard`: how often each report's rank was heard before. `sections`: whether they are read this time.
+        `earlier` is the number of earlier reports of each report's rank. `sections`: also add section times.
         """
         rows = np.unique(reports.rows)
         before = {name: self._columns[name][rows] for name in ("steps", *RINGS)}
-        self._hear_optional(reports, heard)
+        self._start_optional(reports, earlier)
         for name, amounts in reports.amounts.items():
             self._add(name, reports.rows, amounts)
         if sections:
             self._add_sections(reports)
-        self._hear_newest(reports, heard)
+        self._update_newest(reports, earlier)
         return self._means(rows, before)
 
-    def _hear_optional(self, reports: Reports, heard: Rows) -> None:
-        """What a rank says for the first time begins at nothing; what it never said stays unknown."""
-        fresh = heard < _FEW
+    def _start_optional(self, reports: StepReportTable, earlier: Rows) -> None:
+        """Start the sum of a value that a rank reports for the first time. Values never reported stay unknown."""
+        fresh = earlier < _FIRST_REPORTS
         for name in _OPTIONAL:
             column = self._columns[name]
-            unheard = np.isnan(column[reports.rows])
-            said = reports.amounts[name] > 0
-            for place in np.flatnonzero(unheard & ~said & fresh).tolist():
-                report = reports.told[place]
-                said[place] = report.HasField(name) and getattr(report, name) == 0  # type: ignore[arg-type]  # ours
-            column[reports.rows[unheard & said]] = 0.0
+            unknown = np.isnan(column[reports.rows])
+            reported = reports.amounts[name] > 0
+            for place in np.flatnonzero(unknown & ~reported & fresh).tolist():
+                report = reports.messages[place]
+                reported[place] = report.HasField(name) and getattr(report, name) == 0  # type: ignore[arg-type]  # one of our names
+            column[reports.rows[unknown & reported]] = 0.0
 
     def _add(self, name: str, rows: Rows, amounts: Floats) -> None:
         self._columns[name] += np.bincount(rows, amounts, minlength=self._room)
 
-    def _add_sections(self, reports: Reports) -> None:
-        """Sections by what they say: work of its own, waiting for others, or a mixture of both that says nothing."""
-        maps = [report.section_seconds for report in reports.told]
+    def _add_sections(self, reports: StepReportTable) -> None:
+        """Add the section times: the rank's own work, waiting for others, or a mixture, which is not counted."""
+        maps = [report.section_seconds for report in reports.messages]
         covered = np.flatnonzero(np.fromiter(map(len, maps), dtype=np.int64, count=len(maps)))
         if not len(covered):
             return
@@ -117,38 +117,38 @@ class Sums:
         own, waiting = split([maps[place] for place in covered.tolist()], seconds, waits)
         some = reports.rows[covered]
         for name, spent in (("own_seconds", own), ("waiting_seconds", waiting)):
-            column, said = self._columns[name], ~np.isnan(spent)
-            column[some[said & np.isnan(column[some])]] = 0.0
-            self._add(name, some[said], spent[said])
+            column, reported = self._columns[name], ~np.isnan(spent)
+            column[some[reported & np.isnan(column[some])]] = 0.0
+            self._add(name, some[reported], spent[reported])
         self._add("covered_steps", some, steps)
         self._add("covered_seconds", some, seconds)
 
-    def _hear_newest(self, reports: Reports, heard: Rows) -> None:
+    def _update_newest(self, reports: StepReportTable, earlier: Rows) -> None:
         rows, columns = reports.rows, self._columns
         for name in _NEWEST:
             values = np.array(reports.fields[name], dtype=np.float64)
             if name == "loss":
-                self._hear_losses(reports, values)
+                self._update_losses(reports, values)
             elif name.endswith("_bytes"):
                 columns[name][rows] = np.where(values > 0, values, columns[name][rows])
             else:
                 columns[name][rows] = values
-        gap = np.where(heard > 0, reports.at - columns["at"][rows], 0.0)
-        columns["longest_gap"][rows] = np.maximum(columns["longest_gap"][rows] * _KEEPS, gap)
+        gap = np.where(earlier > 0, reports.at - columns["at"][rows], 0.0)
+        columns["longest_gap"][rows] = np.maximum(columns["longest_gap"][rows] * _GAP_DECAY, gap)
         columns["at"][rows] = reports.at
         columns["received"][rows] = reports.received
 
-    def _hear_losses(self, reports: Reports, values: Floats) -> None:
-        rows, said = reports.rows, np.ones(len(values), dtype=bool)
+    def _update_losses(self, reports: StepReportTable, values: Floats) -> None:
+        rows, reported = reports.rows, np.ones(len(values), dtype=bool)
         for place in np.flatnonzero(values == 0.0).tolist():
-            said[place] = reports.told[place].HasField("loss")
-        good = said & np.isfinite(values)
+            reported[place] = reports.messages[place].HasField("loss")
+        good = reported & np.isfinite(values)
         self._columns["bad_losses"][rows[good]] = 0
-        self._add("bad_losses", rows[said & ~good], np.ones(np.count_nonzero(said & ~good)))
+        self._add("bad_losses", rows[reported & ~good], np.ones(np.count_nonzero(reported & ~good)))
         self._columns["loss"][rows] = np.where(good, values, np.nan)
 
     def _means(self, rows: Rows, before: Mapping[str, Floats]) -> tuple[Rows, dict[str, Floats]]:
-        """Of the rows that made a step: what each step took of everything that is remembered report by report."""
+        """Return, for the rows that made a step, the mean per step of everything that is kept for each report."""
         stepped = self._columns["steps"][rows] > before["steps"]
         rows, before = rows[stepped], {name: values[stepped] for name, values in before.items()}
         steps = self._columns["steps"][rows] - before["steps"]
@@ -156,17 +156,17 @@ class Sums:
         self._columns["covered_before"][rows] = self._columns["covered_steps"][rows]
         means = {}
         for name in RINGS:
-            grown = self._columns[name][rows] - np.nan_to_num(before[name])
+            increase = self._columns[name][rows] - np.nan_to_num(before[name])
             over = covered if name in SECTION_SUMS else steps
             means[name] = np.full(len(rows), np.nan)
-            np.divide(grown, over, out=means[name], where=over > 0)
+            np.divide(increase, over, out=means[name], where=over > 0)
             if name == "step_seconds":
-                means[name][grown <= 0] = np.nan
+                means[name][increase <= 0] = np.nan
         return rows, means
 
 
 def _amounts(values: Sequence[float]) -> Floats:
-    """A counter cannot take what is negative or no number."""
+    """Return the values with 0 for negative and non-finite ones, which a counter cannot add."""
     amounts = np.array(values, dtype=np.float64)
     amounts[~(amounts >= 0) | np.isinf(amounts)] = 0.0
     return amounts

@@ -1,18 +1,18 @@
-"""What a renderer in another thread may read: the fleet as it stood at one instant."""
+"""A copy of the fleet at one instant, which a renderer in another thread may read."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.fleet.steps import StepTotals
+from flyball_collector.fleet.step_totals import StepTotals
 from flyball_collector.tick import KnownLayout
 from flyball_proto.unavailable_reading import UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 
 class HostView(NamedTuple):
-    """A host at that instant. A tuple, for thousands are made at once; the messages are replaced, never changed."""
+    """A host at that instant. A named tuple, because thousands are made at once; its messages are never modified."""
 
     name: str
     agent_version: str
@@ -31,7 +31,7 @@ class HostView(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """Hosts by name, and their readings in one array of their own; `generation` names the hosts' places in it."""
+    """Hosts sorted by name, and a copy of their readings. Positions are those of `generation`."""
 
     generation: int
     hosts: tuple[HostView, ...]

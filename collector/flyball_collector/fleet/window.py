@@ -1,7 +1,7 @@
 """The window: five minutes of selected columns of every host, second by second, in one matrix of time × row.
 
-A row is one column (metric × resource) of one host. Gauges stand as they are; counters as rates a second, unknown over
-a reset or a gap. One vectorised pass a second writes one line; whoever reads asks for the rows of a metric.
+A row is one column (metric × resource) of one host. Gauges are kept as they are, counters as rates a second, unknown
+over a reset or a gap. One vectorised pass a second writes one line; readers ask for the rows of a metric.
 """
 
 from collections.abc import Container, Mapping, Sequence
@@ -11,30 +11,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.fleet.host import HostState
-from flyball_collector.fleet.line import LineReader, Times, Values, rates_of
-from flyball_collector.fleet.lines import Lines
-from flyball_collector.fleet.seating import Places, Seating, matching
-from flyball_collector.fleet.windowed import WINDOWED
+from flyball_collector.fleet.line_reader import LineReader, Times, Values, rates_of
+from flyball_collector.fleet.row_assignments import Places, RowAssignments, matching
+from flyball_collector.fleet.window_matrix import WindowMatrix
+from flyball_collector.fleet.window_metrics import WINDOW_METRICS
 from flyball_collector.tick import KnownLayout
 from flyball_proto.layout import Column
 
 MAX_ROWS = 2048 * 120
-"""300 seconds of these are 295 MB; a host that does not fit has no window."""
+"""300 seconds of these are 295 MB. A host that does not fit has no window."""
 
-SEATS_A_PASS = 64
-"""Hosts that get their rows in one pass: some 0.03 s of work, most of it the kernel's for fresh memory."""
+HOSTS_A_PASS = 64
+"""Hosts that get their rows in one pass: about 0.03 s of work, most of it in the kernel for fresh memory."""
 
 LARGE_FLEET = 256
-"""Hosts from which on those that come or change their layout are admitted some seconds' worth at once."""
+"""Number of hosts from which new hosts and changed layouts are admitted together every few seconds."""
 
 ADMIT_SECONDS = 5
-"""Between two admissions to a large fleet: each has every reading of the fleet found anew, by all who look for one."""
+"""Seconds between two admissions to a large fleet. After each, all readers look up their rows again."""
 
-FLOCK_SECONDS = 15
-"""The same, while more come in each of these seconds: the half of a second that an admission costs is theirs then."""
+MAX_ADMIT_SECONDS = 15
+"""The same while hosts keep arriving: the half second that an admission costs is then needed for them."""
 
 _SECOND = 10**9
-_CALM_SECONDS = 2  # nobody new in so many: all are there
+_QUIET_SECONDS = 2  # without a new host: the fleet is complete
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ class Rows:
 
 
 class Window:
-    """The matrix, and which row is what. Only the event loop touches it."""
+    """The matrix and the assignment of its rows. Only the event loop uses it."""
 
     def __init__(
         self,
-        metrics: Sequence[str] = WINDOWED,
+        metrics: Sequence[str] = WINDOW_METRICS,
         *,
         seconds: int = 300,
         max_rows: int = MAX_ROWS,
@@ -61,159 +61,162 @@ class Window:
         gap_seconds: float = 10.0,
         large_fleet: int = LARGE_FLEET,
     ) -> None:
-        """A host's newest reading stands for `hold_seconds` (longer than agents' sending interval), or for that many of
-        its sampling intervals if they last longer, while nothing newer comes; `gap_seconds`: no rate is made of a
-        counter over more than this."""
+        """Create an empty window.
+
+        A host's newest reading is valid for `hold_seconds` (longer than agents' sending interval), or for
+        `hold_intervals` of its sampling intervals if they are longer. A counter has no rate over `gap_seconds` or more.
+        """
         self.seconds = seconds
-        self.census = 0  # grows with each admission: who sits where holds for one
+        self.admissions = 0  # grows with each admission; positions of rows are valid for one
         self._gap_ns = int(gap_seconds * _SECOND)
         self._large_fleet = large_fleet
-        self._seated: tuple[int, int] | None = None  # generation and moves that everybody sits by
-        self._moves = 0  # as of the last admission
-        self._admitted = -FLOCK_SECONDS  # second of it
-        self._seated_at = -FLOCK_SECONDS  # second in which somebody was given rows
-        self._seating = Seating(metrics, max_rows)
-        self._room = self._seating.room
-        self._lines = Lines(seconds, max_rows, self._room)
+        self._assigned: tuple[int, int] | None = None  # generation and moves for which all hosts have rows
+        self._moves = 0  # at the last admission
+        self._admitted = -MAX_ADMIT_SECONDS  # second of the last admission
+        self._assigned_at = -MAX_ADMIT_SECONDS  # second in which a host last got rows
+        self._assignments = RowAssignments(metrics, max_rows)
+        self._allocator = self._assignments.allocator
+        self._matrix = WindowMatrix(seconds, max_rows, self._allocator)
         self._reader = LineReader(
             max_rows, hold_seconds=hold_seconds, hold_intervals=hold_intervals, gap_seconds=gap_seconds
         )
-        self._found: dict[str, Rows] = {}
+        self._rows_of_metric: dict[str, Rows] = {}
 
     @property
     def bytes(self) -> int:
-        """Memory of the rows."""
-        return self._room.used * (self.seconds * 4 + 36)
+        """Return the memory of the rows."""
+        return self._allocator.used * (self.seconds * 4 + 36)
 
     @property
     def rows(self) -> int:
-        """How many are in use."""
-        return self._room.taken
+        """Return the number of rows in use."""
+        return self._allocator.taken
 
     def advance(
         self, now_ns: int, arena: NDArray[np.float64], hosts: Sequence[HostState], generation: int, moves: int
     ) -> bool:
-        """Write the line of this second; false when it is written already. A clock that falls back begins anew.
+        """Write the line of this second. Return False if it was written before.
 
-        `generation` grows with every change of the hosts or of a layout; `moves` when a host is removed, or when the
-        place in the arena of one that did not change is another: then nobody may go by the places of before.
+        A clock that steps far back clears the window. `generation` grows with every change of hosts or layouts. `moves`
+        grows when a host is removed or an unchanged host's position in the array changes: old positions are then
+        invalid.
         """
-        self.seat(now_ns, hosts, generation, moves)
-        if not self._lines.roll(now_ns // _SECOND):
+        self.assign_rows(now_ns, hosts, generation, moves)
+        if not self._matrix.roll(now_ns // _SECOND):
             return False
-        self._lines.write(now_ns, self._reader.read(now_ns, arena))
+        self._matrix.write(now_ns, self._reader.read(now_ns, arena))
         return True
 
     @property
     def states(self) -> tuple[HostState, ...]:
-        """The hosts that were admitted, by name; one tuple a census."""
+        """Return the admitted hosts by name, as one tuple for each admission."""
         return self._reader.states
 
     @property
     def alive(self) -> NDArray[np.bool_]:
-        """Which of `states` had something to say at the newest line."""
+        """Return which of `states` reported recently enough at the newest line."""
         return self._reader.alive
 
     def place_of(self, host: str) -> tuple[int, Places]:
-        """The first row of a seated host, and which columns of its layout the rows are, in order."""
-        seat = self._seating.of(host)
-        if seat is None:
+        """Return the first row of a host, and the positions of its columns in its layout. Raises `KeyError`."""
+        host_rows = self._assignments.get(host)
+        if host_rows is None:
             raise KeyError(host)
-        return seat.first, seat.offsets
+        return host_rows.first, host_rows.offsets
 
-    def windowed(self, layout: KnownLayout) -> Places:
-        """Which columns of a layout have rows, in their order; from any thread."""
-        return np.array(self._seating.chosen(layout), dtype=np.int64)
+    def window_columns(self, layout: KnownLayout) -> Places:
+        """Return the positions of a layout's columns that have rows. Any thread may call this."""
+        return np.array(self._assignments.window_columns(layout), dtype=np.int64)
 
     def newest(self) -> Values:
-        """The newest line."""
-        return self._lines.newest()
+        """Return the newest line."""
+        return self._matrix.newest()
 
     def means(self, horizon: int, rows: Places) -> NDArray[np.float64]:
-        """The mean of some rows over one of `HORIZONS` that the window is long enough for."""
-        return self._lines.means.means(horizon, rows)
+        """Return the mean of some rows over one of `HORIZONS` that the window covers."""
+        return self._matrix.means.means(horizon, rows)
 
     def counts(self, horizon: int, rows: Places) -> NDArray[np.int32]:
-        """How many lines are behind each of them."""
-        return self._lines.means.counts(horizon, rows)
+        """Return the number of lines in each mean."""
+        return self._matrix.means.counts(horizon, rows)
 
     def select(self, metric: str) -> Rows:
-        """Every row of a metric, host by host."""
-        found = self._found.get(metric)
+        """Return every row of a metric, host by host."""
+        found = self._rows_of_metric.get(metric)
         if found is None:
             index = [np.empty(0, dtype=np.int64)]
             hosts: list[int] = []
             columns: list[Column] = []
             for number, state in enumerate(self.states):
-                seat = self._seating.of(state.name)
-                part = seat.slices.get(metric) if seat is not None else None
-                if seat is None or part is None:
+                host_rows = self._assignments.get(state.name)
+                part = host_rows.slices.get(metric) if host_rows is not None else None
+                if host_rows is None or part is None:
                     continue
-                index.append(np.arange(seat.first + part.start, seat.first + part.stop))
+                index.append(np.arange(host_rows.first + part.start, host_rows.first + part.stop))
                 hosts.extend([number] * (part.stop - part.start))
-                columns.extend(seat.columns[part])
+                columns.extend(host_rows.columns[part])
             names = tuple(state.name for state in self.states)
             found = Rows(np.concatenate(index), np.array(hosts, dtype=np.int64), tuple(columns), names)
-            self._found[metric] = found
+            self._rows_of_metric[metric] = found
         return found
 
     def take(self, rows: Places, seconds: int | None = None) -> tuple[Times, Values]:
-        """The newest lines, oldest first: their times, and the values of the given rows, time × row."""
-        lines, times = self._lines.known(seconds or self.seconds)
-        return times, self._lines.matrix[np.ix_(lines, rows)]
+        """Return the newest lines, oldest first: their times, and the values of the given rows, time × row."""
+        lines, times = self._matrix.known(seconds or self.seconds)
+        return times, self._matrix.matrix[np.ix_(lines, rows)]
 
     def recent(self, host: str, metric: str) -> tuple[Times, tuple[Column, ...], Values]:
-        """One metric of one host: times, its columns, and values time × column; empty when it has no window."""
-        seat = self._seating.of(host)
-        part = seat.slices.get(metric) if seat is not None else None
-        lines, times = self._lines.known(self.seconds)
-        if seat is None or part is None:
+        """Return times, columns and values, time × column, of one metric of one host; empty if it has no window."""
+        host_rows = self._assignments.get(host)
+        part = host_rows.slices.get(metric) if host_rows is not None else None
+        lines, times = self._matrix.known(self.seconds)
+        if host_rows is None or part is None:
             return times, (), np.empty((len(lines), 0), dtype=np.float32)
-        rows = slice(seat.first + part.start, seat.first + part.stop)
-        return times, seat.columns[part], self._lines.matrix[lines, rows]
+        rows = slice(host_rows.first + part.start, host_rows.first + part.stop)
+        return times, host_rows.columns[part], self._matrix.matrix[lines, rows]
 
-    def seat(self, now_ns: int, hosts: Sequence[HostState], generation: int, moves: int) -> None:
-        """Give hosts their rows, some a pass, and admit them; what a column said under the layout before stays."""
-        if self._seated == (generation, moves):
+    def assign_rows(self, now_ns: int, hosts: Sequence[HostState], generation: int, moves: int) -> None:
+        """Give rows to hosts, some a pass, and admit them. A column keeps its history across layouts."""
+        if self._assigned == (generation, moves):
             return
         present = {state.name: state for state in hosts if state.layout is not None}
         second = now_ns // _SECOND
         admits = moves != self._moves or self._may_admit(second)
         if admits:
-            self._let_go(present)
-        waiting = [state for state in present.values() if self._seating.waits(state)]
-        for state in waiting[:SEATS_A_PASS]:
-            self._sit(state)
+            self._release_absent(present)
+        waiting = [state for state in present.values() if self._assignments.needs_rows(state)]
+        for state in waiting[:HOSTS_A_PASS]:
+            self._assign_rows(state)
         if waiting:
-            self._seated_at = second
-        if not admits and self._room.stands:
+            self._assigned_at = second
+        if not admits and self._allocator.unmoved:
             return
         self._admit(present)
         self._moves, self._admitted = moves, second
-        self._seated = (generation, moves) if len(waiting) <= SEATS_A_PASS else None
+        self._assigned = (generation, moves) if len(waiting) <= HOSTS_A_PASS else None
 
     def _may_admit(self, second: int) -> bool:
-        """Whoever waits in a large fleet is admitted with those who come next, but not long after."""
-        waited, calm = second - self._admitted, second - self._seated_at
-        if len(self.states) < self._large_fleet or not 0 <= waited < FLOCK_SECONDS:
+        """Return True if hosts may be admitted now: in a large fleet together with those that follow, but soon."""
+        waited, quiet = second - self._admitted, second - self._assigned_at
+        if len(self.states) < self._large_fleet or not 0 <= waited < MAX_ADMIT_SECONDS:
             return True
-        return waited >= ADMIT_SECONDS and not 0 <= calm < _CALM_SECONDS
+        return waited >= ADMIT_SECONDS and not 0 <= quiet < _QUIET_SECONDS
 
-    def _let_go(self, present: Container[str]) -> None:
-        """Take the rows from whom is there no more; others get them at once, so everybody must be admitted anew."""
-        for name in [name for name in self._seating if name not in present]:
-            self._unseat(name)
+    def _release_absent(self, present: Container[str]) -> None:
+        """Release the rows of hosts that are gone. They may be reused at once, so an admission must follow."""
+        for name in [name for name in self._assignments if name not in present]:
+            self._release_rows(name)
             self._reader.forget(name)
-        self._seating.clear()
+        self._assignments.reclaim()
 
     def _admit(self, present: Mapping[str, HostState]) -> None:
-        """From now on lines are written of everybody who sits here."""
-        self._seating.clear()
-        self._reader.admit(list(filter(self._seating.sits, present.values())), self._seating)
-        self._found = {}
-        self.census += 1
+        """Write lines of all hosts that have rows from now on."""
+        self._assignments.reclaim()
+        self._reader.admit(list(filter(self._assignments.is_current, present.values())), self._assignments)
+        self._rows_of_metric = {}
+        self.admissions += 1
 
-    def warm(
+    def fill(
         self,
         state: HostState,
         layout: KnownLayout,
@@ -222,75 +225,77 @@ class Window:
         valid: NDArray[np.bool_],
         now_ns: int,
     ) -> None:
-        """Fill in stored rows of a host, in rising time, where nothing is known; calls go on where the last ended.
+        """Fill in stored rows of a host, in rising time, where values are unknown. Further calls continue after them.
 
-        Of the layout's columns the rows have those that are `windowed`.
+        The rows have the layout's columns of `window_columns`.
         """
-        self._sit(state)
-        seat = self._seating.of(state.name)
-        if seat is None or not len(corrected_ns):
+        self._assign_rows(state)
+        host_rows = self._assignments.get(state.name)
+        if host_rows is None or not len(corrected_ns):
             return
-        if now_ns // _SECOND > self._lines.second + 2:  # nobody writes lines yet
-            self._lines.roll(now_ns // _SECOND)
-        offsets = self.windowed(layout)
+        if now_ns // _SECOND > self._matrix.second + 2:  # no lines are written yet
+            self._matrix.roll(now_ns // _SECOND)
+        offsets = self.window_columns(layout)
         readings = np.where(valid, values / layout.scales[offsets], np.nan)
-        own: Places = np.arange(len(seat.columns))
-        if seat.layout.digest != layout.digest:
-            own, theirs = matching(seat.columns, [layout.layout.columns[offset] for offset in offsets])
+        own: Places = np.arange(len(host_rows.columns))
+        if host_rows.layout.digest != layout.digest:
+            own, theirs = matching(host_rows.columns, [layout.layout.columns[offset] for offset in offsets])
             readings = readings[:, theirs]
-        counters, rows = seat.counters[own], seat.first + own
-        before = self._reader.met(state.name)
+        counters, rows = host_rows.counters[own], host_rows.first + own
+        before = self._reader.last_used(state.name)
         shown = readings.astype(np.float32)
         shown[:, counters] = rates_of(
-            np.append(before, corrected_ns), np.vstack([self._reader.last[rows], readings])[:, counters], self._gap_ns
+            np.append(before, corrected_ns),
+            np.vstack([self._reader.last[rows], readings])[:, counters],
+            self._gap_ns,
         )
-        self._lines.fill(corrected_ns // _SECOND, rows, shown)
+        self._matrix.fill(corrected_ns // _SECOND, rows, shown)
         if before < corrected_ns[-1]:
-            self._reader.meet(state.name, int(corrected_ns[-1]))
+            self._reader.set_last_used(state.name, int(corrected_ns[-1]))
             self._reader.last[rows] = readings[-1]
 
-    def _sit(self, state: HostState) -> None:
-        """Give one host rows for its layout, if it has not got them; nothing is written there until it is admitted."""
+    def _assign_rows(self, state: HostState) -> None:
+        """Give a host rows for its layout, if it has none. They stay unknown until it is admitted."""
         layout = state.layout
-        if layout is None or not self._seating.waits(state):
+        if layout is None or not self._assignments.needs_rows(state):
             return
-        self._seated = None
-        self._found.clear()
-        offsets = self._seating.chosen(layout)
-        first = self._allot(len(offsets))
-        old = self._seating.of(state.name)
+        self._assigned = None
+        self._rows_of_metric.clear()
+        offsets = self._assignments.window_columns(layout)
+        first = self._allocate(len(offsets))
+        old = self._assignments.get(state.name)
         if first is None:
             if old is not None:
-                self._unseat(state.name)
-            self._seating.leave_out(state.name)
+                self._release_rows(state.name)
+            self._assignments.leave_out(state.name)
             return
-        seat = self._seating.offer(layout, first, offsets)
-        self._lines.matrix[:, seat.rows] = np.nan
-        self._reader.sit(seat)
+        host_rows = self._assignments.new_rows(layout, first, offsets)
+        self._matrix.matrix[:, host_rows.rows] = np.nan
+        self._reader.clear(host_rows)
         if old is not None:
-            kept, before = matching(seat.columns, old.columns)
-            for array in (self._lines.matrix.T, self._reader.last, self._reader.rates):
+            kept, before = matching(host_rows.columns, old.columns)
+            for array in (self._matrix.matrix.T, self._reader.last, self._reader.rates):
                 array[first + kept] = array[old.first + before]
-            self._unseat(state.name)
-            self._lines.recount(seat.rows)
+            self._release_rows(state.name)
+            self._matrix.recount(host_rows.rows)
         else:
-            self._lines.means.forget(seat.rows)
-        self._seating.take(state.name, seat)
+            self._matrix.means.forget(host_rows.rows)
+        self._assignments.assign(state.name, host_rows)
 
-    def _allot(self, count: int) -> int | None:
-        """Room for a host's rows, or nothing when the window is full."""
-        if self._room.is_worth_packing(count):
-            self._repack()
-        return self._room.take(count)
+    def _allocate(self, count: int) -> int | None:
+        """Return the first of `count` rows, or `None` if the window is full."""
+        if self._allocator.is_worth_packing(count):
+            self._compact()
+        return self._allocator.take(count)
 
-    def _repack(self) -> None:
-        """Close the gaps between seats, in place."""
-        rows = self._seating.close_up()
-        for line in (*self._lines.matrix, self._reader.last, self._reader.rates):
+    def _compact(self) -> None:
+        """Close the gaps between rows, in place."""
+        rows = self._assignments.compact()
+        for line in (*self._matrix.matrix, self._reader.last, self._reader.rates):
             line[: len(rows)] = line[rows]
-        self._lines.recount(slice(0, len(rows)))
+        self._matrix.recount(slice(0, len(rows)))
 
-    def _unseat(self, name: str) -> None:
-        self._seating.stand_up(name)
-        self._seated = None
-        self._found.clear()
+    def _release_rows(self, name: str) -> None:
+        self._assignments.release(name)
+        self._assigned = None
+        self._rows_of_metric.clear()

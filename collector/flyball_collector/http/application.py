@@ -1,4 +1,4 @@
-"""The HTTP application: every route in one list, with who may call it."""
+"""The HTTP application: every route in one list, with the required role."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,21 +20,21 @@ from flyball_collector.http import (
     event_routes,
     health_routes,
     host_routes,
+    notification_routes,
     page_routes,
     series_routes,
-    silence_routes,
 )
-from flyball_collector.http.declarations import list_metrics
+from flyball_collector.http.call_limiter import CallLimiter
+from flyball_collector.http.collector_parts import CollectorParts
 from flyball_collector.http.encoding import OWN_ENCODING
-from flyball_collector.http.guard import Doorman
+from flyball_collector.http.guard import AccessGuard
+from flyball_collector.http.metric_declarations import list_metrics
 from flyball_collector.http.metrics_routes import collector_metrics, metrics, service_discovery
 from flyball_collector.http.overview import Overviews
 from flyball_collector.http.overview_route import overview
-from flyball_collector.http.parts import Parts
-from flyball_collector.http.turnstile import Turnstile
-from flyball_collector.http.versions import own_version
+from flyball_collector.http.version import own_version
 
-# A handler says with `opt={"role": …}` that it needs more than a viewer.
+# Handlers that need more than the viewer role declare it with `opt={"role": …}`.
 API: Sequence[HTTPRouteHandler] = (
     overview,
     host_routes.list_hosts,
@@ -52,9 +52,7 @@ API: Sequence[HTTPRouteHandler] = (
     diagnosis_routes.run_diagnosis,
     diagnosis_routes.list_advice,
     capsule_routes.capsule,
-    silence_routes.list_silences,
-    silence_routes.add_silence,
-    silence_routes.end_silence,
+    *notification_routes.ROUTES,
     health_routes.config,
 )
 SCRAPED: Sequence[HTTPRouteHandler] = (metrics, collector_metrics, service_discovery)
@@ -65,7 +63,7 @@ ANYBODY: Sequence[HTTPRouteHandler] = (
     page_routes.page_file,
 )
 
-# plotly.js sets styles in place, so these cannot be forbidden; scripts come from here alone.
+# plotly.js sets inline styles, so these must be allowed. Scripts come only from this server.
 _CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -81,15 +79,15 @@ _SECURITY_HEADERS = [
 
 @get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request[object, object, State]) -> dict[str, Any]:
-    """The description of this API, where people look for it."""
+    """Return the description of this API."""
     return request.app.openapi_schema.to_schema()
 
 
-def build_application(parts: Parts) -> Litestar:
-    """Everything that is served over HTTP."""
-    doorman = Doorman(parts.tokens, parts.settings.http.listen)
+def build_application(parts: CollectorParts) -> Litestar:
+    """Build the application."""
+    guard = AccessGuard(parts.tokens, parts.settings.http.listen)
     overviews = Overviews(parts.fleet, parts.settings, parts.timeline, parts.findings)
-    turnstile = Turnstile(at_once=4, waiting=16, time_limit_seconds=parts.settings.store.time_limit_seconds)
+    limiter = CallLimiter(at_once=4, waiting=16, time_limit_seconds=parts.settings.store.time_limit_seconds)
 
     async def finish(message: Message, _: Scope) -> None:
         if message["type"] == "http.response.start":
@@ -98,15 +96,15 @@ def build_application(parts: Parts) -> Litestar:
 
     return Litestar(
         route_handlers=[
-            Router("/api/v1", route_handlers=API, guards=[doorman.guard], tags=["api"]),
-            Router("/", route_handlers=SCRAPED, guards=[doorman.guard], tags=["prometheus"]),
+            Router("/api/v1", route_handlers=API, guards=[guard.guard], tags=["api"]),
+            Router("/", route_handlers=SCRAPED, guards=[guard.guard], tags=["prometheus"]),
             *ANYBODY,
             openapi,
         ],
         dependencies={
             "parts": Provide(lambda: parts, sync_to_thread=False),
             "overviews": Provide(lambda: overviews, sync_to_thread=False),
-            "turnstile": Provide(lambda: turnstile, sync_to_thread=False),
+            "limiter": Provide(lambda: limiter, sync_to_thread=False),
         },
         exception_handlers=errors.HANDLERS,
         before_send=[finish],
@@ -120,11 +118,11 @@ def build_application(parts: Parts) -> Litestar:
 
 
 def _openapi() -> OpenAPIConfig:
-    """The description alone: the renderers that Litestar would add load scripts from elsewhere."""
+    """Configure the description. The renderers that Litestar would add load scripts from other servers."""
     return OpenAPIConfig(
         title="Flyball collector",
         version=own_version(),
-        description="What every host of a training fleet says, now and lately.",
+        description="Live and stored readings, events and diagnosis of every host of a training fleet.",
         path="/api",
         render_plugins=[JsonRenderPlugin(path="/openapi.json"), YamlRenderPlugin(path="/openapi.yaml")],
         components=Components(security_schemes={"bearer": SecurityScheme(type="http", scheme="bearer")}),

@@ -1,4 +1,4 @@
-"""The page's files, read once: each with its ETag and its gzip."""
+"""The page's files, read once, each with its ETag and gzip form."""
 
 import gzip
 import hashlib
@@ -16,7 +16,7 @@ _FOREVER = "public, max-age=31536000, immutable"
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """One file as it is sent."""
+    """A file in the form in which it is sent."""
 
     media_type: str
     etag: str
@@ -32,7 +32,7 @@ def _asset(name: str, content: bytes, cache_control: str, level: int) -> Asset:
 
 @cache
 def page_assets() -> dict[str, Asset]:
-    """Every file of the page but plotly.js, by name."""
+    """Return every file of the page except plotly.js, by name."""
     version = plotly_version().encode()
     return {
         path.name: _asset(path.name, path.read_bytes().replace(b"PLOTLY_VERSION", version), _REVALIDATE, 9)
@@ -43,13 +43,13 @@ def page_assets() -> dict[str, Asset]:
 
 @cache
 def plotly_version() -> str:
-    """Of the installed package; part of the script's URL, so that it may be cached for good."""
+    """Return the version of the installed package. It is part of the script's URL, so that it can be cached forever."""
     return importlib.metadata.version("plotly")
 
 
 @cache
 def plotly_asset() -> Asset:
-    """plotly.js as the package `plotly` ships it; takes half a second the first time."""
+    """Return plotly.js of the package `plotly`. The first call takes half a second."""
     package = importlib.util.find_spec("plotly")
     if package is None or package.origin is None:
         raise FileNotFoundError("the package plotly is not installed")

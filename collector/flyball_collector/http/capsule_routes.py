@@ -1,4 +1,4 @@
-"""Incident capsules over HTTP: everything around an event in one file."""
+"""Incident capsules: everything around an event in one file."""
 
 from typing import Annotated
 
@@ -7,14 +7,14 @@ from litestar.di import NamedDependency
 from litestar.params import PathParameter, QueryParameter
 
 from flyball_collector.blocks.block import RowGroup
+from flyball_collector.http.call_limiter import CallLimiter
+from flyball_collector.http.collector_parts import CollectorParts, PartsDependency
 from flyball_collector.http.encoding import OWN_ENCODING
 from flyball_collector.http.errors import ApiError, near
-from flyball_collector.http.parts import Here, Parts
-from flyball_collector.http.turnstile import Turnstile
-from flyball_collector.http.versions import own_version
+from flyball_collector.http.version import own_version
 from flyball_collector.replay.capsule import SUFFIX
+from flyball_collector.replay.capsule_export import MAX_SECONDS, CapsuleSpan, CapsuleWriter, export_capsule, find_entry
 from flyball_collector.replay.errors import ReplayError
-from flyball_collector.replay.export import MAX_SECONDS, Span, Writer, export, find_entry
 from flyball_collector.timeline.entry import Entry
 from flyball_proto.layout import Layout
 
@@ -23,40 +23,42 @@ _Seconds = Annotated[float, QueryParameter(ge=0, le=MAX_SECONDS, description="Se
 
 @get("/capsules/{name:str}", summary="An incident in one file", opt={OWN_ENCODING: True})
 async def capsule(
-    parts: Here,
-    turnstile: NamedDependency[Turnstile],
-    name: Annotated[str, PathParameter(max_length=128, description="Id of an event, or of a condition.")],
+    parts: PartsDependency,
+    limiter: NamedDependency[CallLimiter],
+    name: Annotated[str, PathParameter(max_length=128, description="Id of an event or a condition.")],
     before: _Seconds = 900.0,
     after: _Seconds = 300.0,
 ) -> Response[bytes]:
-    """Readings, steps, events, settings and versions around an event, as a ZIP archive for `flyball replay`.
+    """Return readings, steps, events, settings and versions around an event, as a ZIP archive for `flyball replay`.
 
-    Of the event's host, or of all hosts of its run; from `before` seconds before it was raised until `after` seconds
-    after what was last told of it.
+    It has the event's host, or all hosts of its run, from `before` seconds before the event was raised until `after`
+    seconds after its last entry.
     """
     memory = parts.timeline.recent()
-    entry = await turnstile.call(find_entry, parts.store, name, memory)
+    entry = await limiter.call(find_entry, parts.store, name, memory)
     if entry is None:
         hint = near(name, [each.condition for each in memory if each.condition], "GET /api/v1/events")
-        raise ApiError(404, "unknown_event", f"no event is called {name[:100]!r}", hint)
-    span = Span(before, after)
+        raise ApiError(404, "unknown_event", f"no event with the id {name[:100]!r}", hint)
+    span = CapsuleSpan(before, after)
     hosts = hosts_of(parts, entry)
     recent = {host: parts.recent.recent_rows(host, *span.around(entry)) for host in hosts}
 
-    def gathered(host: str, _start_ns: int, _end_ns: int) -> list[tuple[Layout, RowGroup]]:
+    def recent_rows(host: str, _start_ns: int, _end_ns: int) -> list[tuple[Layout, RowGroup]]:
         return list(recent[host])
 
     agents = {host.name: host.agent_version for host in parts.fleet.hosts()}
-    writer = Writer(own_version(), parts.settings.diagnosis, agents)
+    writer = CapsuleWriter(own_version(), parts.settings.diagnosis, agents)
     try:
-        body = await turnstile.call(export, parts.store, gathered, entry, hosts, span, writer, parts.clock(), memory)
+        body = await limiter.call(
+            export_capsule, parts.store, recent_rows, entry, hosts, span, writer, parts.clock(), memory
+        )
     except ReplayError as error:
-        raise ApiError(409, "no_capsule", str(error), "name another event, or another time around it") from None
+        raise ApiError(409, "no_capsule", str(error), "choose another event or another time range") from None
     headers = {"content-disposition": f'attachment; filename="{entry.condition or entry.id}{SUFFIX}"'}
     return Response(body, media_type="application/zip", headers=headers)
 
 
-def hosts_of(parts: Parts, entry: Entry) -> list[str]:
-    """The hosts that an event concerns: its own, and those of its run."""
+def hosts_of(parts: CollectorParts, entry: Entry) -> list[str]:
+    """Return the hosts that an event affects: its own, and those of its run."""
     of_run = parts.diagnosis.conditions.hosts_of_run(entry.run) if entry.run else ()
     return sorted({*of_run, *([entry.host] if entry.host else [])})

@@ -1,4 +1,4 @@
-"""What the diagnosis says of a host or a run, as it is answered."""
+"""The answers about the diagnosis of a host or a run."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,8 +8,8 @@ import msgspec
 from flyball_collector.advice.advice import Advice
 from flyball_collector.diagnosis.kinds import BOTTLENECKS, BY_NAME, Group
 from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, RunFigure
-from flyball_collector.timeline.answer import EntryAnswer, entry_answer
 from flyball_collector.timeline.entry import Entry, entry_of
+from flyball_collector.timeline.entry_answer import EntryAnswer, entry_answer
 from flyball_collector.times import Moment, moment
 
 _PREFIX = "bottleneck_"
@@ -17,18 +17,18 @@ _MEANINGS = {kind.name.removeprefix(_PREFIX): kind.meaning for kind in BOTTLENEC
 
 
 class ScoreAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """How much one thing bounds the work; null is unknown. A confidence is given only to what is raised."""
+    """A bottleneck and its score. Null is unknown. Only raised bottlenecks have a confidence."""
 
     bottleneck: str
     meaning: str
     score: float | None
     raised: bool
     confidence: float | None
-    explained_by: str | None  # it would be raised, if this kind of condition did not stand
+    explained_by: str | None  # it would be raised without an active condition of this kind
 
 
 class AdviceAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What to change. Gains of several pieces overlap: they are never added."""
+    """Advice. Gains of several pieces overlap and must not be added."""
 
     rule: str
     host: str | None
@@ -62,23 +62,23 @@ class HostBrief(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DiagnosisAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that the diagnosis says of one host or run now."""
+    """The diagnosis of one host or run."""
 
     host: str | None
     run: str | None
     time: Moment
-    primary: str | None  # what bounds it most of all that is raised
-    base_scores: dict[str, float | None]  # plain shares of plain limits: for orientation, not calibrated
+    primary: str | None  # the raised bottleneck that limits it most
+    base_scores: dict[str, float | None]  # utilisation, for orientation; not calibrated
     scores: list[ScoreAnswer]
-    conditions: list[EntryAnswer]  # the worst first, risks among them
-    risks: list[EntryAnswer]  # the next to come first
+    conditions: list[EntryAnswer]  # the worst first, including risks
+    risks: list[EntryAnswer]  # the soonest first
     advice: list[AdviceAnswer]
     hosts: list[HostBrief]  # of a run
     runs: list[str]  # of a host
 
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A run over all its ranks; null is unknown."""
+    """A run over all its ranks. Null is unknown."""
 
     run: str
     ranks: int
@@ -92,11 +92,11 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     remaining_high_seconds: float | None
     last_report: Moment | None
     conditions: int
-    severity: str | None  # of the worst that stands
+    severity: str | None  # the highest of its active conditions
 
 
 def advice_answer(advice: Advice) -> AdviceAnswer:
-    """A piece of advice."""
+    """Return the answer for a piece of advice."""
     about, gain = advice.subject, advice.gain
     return AdviceAnswer(
         rule=advice.rule,
@@ -125,22 +125,22 @@ def advice_answer(advice: Advice) -> AdviceAnswer:
 
 
 def conditions_of(found: DiagnosisSnapshot, entries: Iterable[Entry]) -> list[Entry]:
-    """Entries, with the newest numbers of what they foresee in place of those that were told."""
+    """Return entries, with current forecasts in place of those of their events."""
     now = {event.condition: event for event in found.events}
     return [entry_of(now[entry.condition]) if entry.condition in now else entry for entry in entries]
 
 
 def risks_of(entries: Iterable[Entry]) -> list[EntryAnswer]:
-    """What will break, the next to come first."""
+    """Return the risks, the soonest first."""
     risks = [entry for entry in entries if (kind := BY_NAME.get(entry.kind)) and kind.group is Group.RISK]
     risks.sort(key=lambda entry: math.inf if entry.seconds_left is None else entry.seconds_left)
     return [entry_answer(entry) for entry in risks]
 
 
 def scores_of(found: Sequence[DiagnosisSnapshot], entries: Iterable[Entry]) -> list[ScoreAnswer]:
-    """Every bottleneck that is scored, the largest first; of several hosts the mean of what is known."""
+    """Return every bottleneck with a score, the largest first. For several hosts it is the mean of the known values."""
     raised: dict[str, float] = {}
-    shares: dict[str, float | None] = {}  # of what stands and has no score: that of a run
+    shares: dict[str, float | None] = {}  # of active bottlenecks without a score: that of a run
     for entry in entries:
         if entry.kind.startswith(_PREFIX):
             name = entry.kind.removeprefix(_PREFIX)
@@ -163,14 +163,14 @@ def scores_of(found: Sequence[DiagnosisSnapshot], entries: Iterable[Entry]) -> l
 
 
 def base_scores_of(found: Sequence[DiagnosisSnapshot]) -> dict[str, float | None]:
-    """The four plain scores; of several hosts their mean."""
+    """Return the four base scores. For several hosts they are means."""
     return _means([(name, values) for one in found for name, values in one.scores.base])
 
 
 def primary_of(found: Iterable[DiagnosisSnapshot], entries: Iterable[Entry] = ()) -> str | None:
-    """What is primary on most hosts; of two as frequent ones the first by the alphabet.
+    """Return the primary bottleneck of most hosts. Of equally frequent ones the first by name is returned.
 
-    A bottleneck that stands for the run as a whole comes first: whatever would explain it does not stand.
+    A bottleneck of the run as a whole takes precedence, because nothing active explains it.
     """
     for entry in entries:
         if entry.kind.startswith(_PREFIX) and not entry.host:
@@ -185,8 +185,8 @@ def run_summary(
     figure: RunFigure | None,
     active: Sequence[Entry],
 ) -> RunSummary:
-    """A run from its ranks' newest words, its figures, and what stands for it."""
-    worst = max(active, key=lambda entry: entry.badness, default=None)
+    """Return a summary from the ranks' newest values, the run's figures and its active conditions."""
+    worst = max(active, key=lambda entry: entry.severity_level, default=None)
     figure = figure or RunFigure(run)
     received = _largest(rank["received"] for rank in ranks)
     return RunSummary(

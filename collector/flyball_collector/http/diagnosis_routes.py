@@ -1,4 +1,4 @@
-"""The diagnosis over HTTP: of a host, of a run, and the advice that is given."""
+"""The diagnosis of hosts and runs, and the active advice."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
@@ -7,6 +7,7 @@ import msgspec
 from litestar import get
 from litestar.params import PathParameter, QueryParameter
 
+from flyball_collector.http.collector_parts import CollectorParts, PartsDependency
 from flyball_collector.http.diagnosis_answers import (
     AdviceAnswer,
     DiagnosisAnswer,
@@ -22,12 +23,11 @@ from flyball_collector.http.diagnosis_answers import (
 )
 from flyball_collector.http.errors import ApiError, near
 from flyball_collector.http.host_routes import find_host
-from flyball_collector.http.parts import Here, Parts
-from flyball_collector.timeline.answer import entry_answer
 from flyball_collector.timeline.entry import Entry
+from flyball_collector.timeline.entry_answer import entry_answer
 from flyball_collector.times import moment
 
-_MAX_HOSTS = 64  # of a run whose scores are looked at for one answer
+_MAX_HOSTS = 64  # of a run, whose scores are used for one answer
 _RANK_COLUMNS = ("received", "world_size", "step")
 
 HostName = Annotated[str, PathParameter(max_length=1024)]
@@ -36,15 +36,15 @@ Rank = Mapping[str, float | str]
 
 
 class RunsAnswer(msgspec.Struct, frozen=True):
-    """Runs that report, and those of which something stands."""
+    """Runs that report, and those with active conditions."""
 
     runs: list[RunSummary]
     total: int
 
 
 @get("/hosts/{name:str}/diagnosis", summary="Diagnosis of a host")
-async def host_diagnosis(parts: Here, name: HostName) -> DiagnosisAnswer:
-    """Scores, what bounds it, what stands, what will break, and what to change."""
+async def host_diagnosis(parts: PartsDependency, name: HostName) -> DiagnosisAnswer:
+    """Return scores, the primary bottleneck, active conditions, risks and advice."""
     host = find_host(parts, name)
     found = parts.findings.of_host(host.name)
     active = conditions_of(found, (entry for entry in parts.timeline.active() if entry.host == host.name))
@@ -66,33 +66,33 @@ async def host_diagnosis(parts: Here, name: HostName) -> DiagnosisAnswer:
 
 @get("/runs", summary="Runs")
 async def list_runs(
-    parts: Here,
+    parts: PartsDependency,
     offset: Annotated[int, QueryParameter(ge=0)] = 0,
     limit: Annotated[int, QueryParameter(ge=1, le=10_000)] = 1000,
 ) -> RunsAnswer:
-    """Every run that reports its steps, or of which something stands, by name."""
+    """List every run that reports steps or has active conditions, by name."""
     ranks, active = _ranks(parts), _active_by_run(parts)
     figures = {figure.run: figure for figure in parts.findings.of_runs().runs}
     names = sorted({*ranks, *active})
-    told = [
+    summaries = [
         run_summary(name, ranks.get(name, ()), figures.get(name), active.get(name, ()))
         for name in names[offset : offset + limit]
     ]
-    return RunsAnswer(told, len(names))
+    return RunsAnswer(summaries, len(names))
 
 
 @get("/runs/{name:str}/diagnosis", summary="Diagnosis of a run")
-async def run_diagnosis(parts: Here, name: RunName) -> DiagnosisAnswer:
-    """The same over all hosts of a run: scores are means, what stands is that of the run, its ranks and its hosts."""
+async def run_diagnosis(parts: PartsDependency, name: RunName) -> DiagnosisAnswer:
+    """Return the diagnosis of a run: mean scores, and the conditions of the run, its ranks and its hosts."""
     ranks, active = _ranks(parts), _active_by_run(parts)
     if name not in ranks and name not in active:
         hint = near(name, {*ranks, *active}, "GET /api/v1/runs")
-        raise ApiError(404, "unknown_run", f"no run is called {name[:100]!r}", hint)
+        raise ApiError(404, "unknown_run", f"no run named {name[:100]!r}", hint)
     hosts = sorted(
         {str(rank["host"]) for rank in ranks.get(name, ())} | {e.host for e in active.get(name, ()) if e.host}
     )
     found = {host: parts.findings.of_host(host) for host in hosts[:_MAX_HOSTS]}
-    mine = [
+    active_here = [
         fresh
         for entry in parts.timeline.active()
         if entry.run == name or (not entry.run and entry.host in hosts)
@@ -102,11 +102,11 @@ async def run_diagnosis(parts: Here, name: RunName) -> DiagnosisAnswer:
         host=None,
         run=name,
         time=moment(parts.clock()),
-        primary=primary_of(found.values(), mine),
+        primary=primary_of(found.values(), active_here),
         base_scores=base_scores_of(list(found.values())),
-        scores=scores_of(list(found.values()), mine),
-        conditions=[entry_answer(entry) for entry in mine],
-        risks=risks_of(mine),
+        scores=scores_of(list(found.values()), active_here),
+        conditions=[entry_answer(entry) for entry in active_here],
+        risks=risks_of(active_here),
         advice=_advice(parts, hosts=hosts, runs={name}),
         hosts=[HostBrief(host=host, primary=primary_of([one])) for host, one in found.items()],
         runs=[],
@@ -115,39 +115,39 @@ async def run_diagnosis(parts: Here, name: RunName) -> DiagnosisAnswer:
 
 @get("/advice", summary="Advice")
 async def list_advice(
-    parts: Here,
+    parts: PartsDependency,
     host: Annotated[str, QueryParameter(max_length=255, description="Only about this host.")] = "",
     run: Annotated[str, QueryParameter(max_length=255, description="Only about this run and its ranks.")] = "",
     limit: Annotated[int, QueryParameter(ge=1, le=10_000)] = 1000,
 ) -> list[AdviceAnswer]:
-    """What to change: what threatens a run first, then by recoverable time × confidence ÷ effort."""
-    given = [
+    """List advice: first for threats to a run, then by recoverable time × confidence ÷ effort."""
+    advice = [
         one for one in parts.advice() if (not host or one.subject.host == host) and (not run or one.subject.run == run)
     ]
-    return [advice_answer(one) for one in given[:limit]]
+    return [advice_answer(one) for one in advice[:limit]]
 
 
-def _advice(parts: Parts, *, hosts: Iterable[str], runs: Iterable[str]) -> list[AdviceAnswer]:
-    here, mine = frozenset(hosts), frozenset(runs)
+def _advice(parts: CollectorParts, *, hosts: Iterable[str], runs: Iterable[str]) -> list[AdviceAnswer]:
+    host_names, run_names = frozenset(hosts), frozenset(runs)
     return [
         advice_answer(one)
         for one in parts.advice()
-        if one.subject.host in here or (one.subject.run and one.subject.run in mine)
+        if one.subject.host in host_names or (one.subject.run and one.subject.run in run_names)
     ]
 
 
-def _ranks(parts: Parts) -> dict[str, list[Rank]]:
-    """The ranks of each run."""
+def _ranks(parts: CollectorParts) -> dict[str, list[Rank]]:
+    """Return the ranks of each run."""
     ranks = parts.fleet.ranks
     columns = {name: ranks.column(name).tolist() for name in _RANK_COLUMNS}
     runs: dict[str, list[Rank]] = {}
-    for place, key in enumerate(ranks.keys):
-        rank: dict[str, float | str] = {name: values[place] for name, values in columns.items()}
+    for row, key in enumerate(ranks.keys):
+        rank: dict[str, float | str] = {name: values[row] for name, values in columns.items()}
         runs.setdefault(key.run, []).append({"host": key.host, **rank})
     return runs
 
 
-def _active_by_run(parts: Parts) -> dict[str, Sequence[Entry]]:
+def _active_by_run(parts: CollectorParts) -> dict[str, Sequence[Entry]]:
     runs: dict[str, list[Entry]] = {}
     for entry in parts.timeline.active():
         if entry.run:

@@ -1,4 +1,4 @@
-"""For tests: a fleet of which the diagnosis has something to say."""
+"""A fleet with results of the diagnosis, for tests."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,8 +8,8 @@ import numpy as np
 from flyball_collector.advice.advice import Advice, Effort, Gain, Safety
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, RunFigure, Scores
-from flyball_collector.http.parts import Parts
-from flyball_collector.http.testing import Clock, Machine, make_parts
+from flyball_collector.http.collector_parts import CollectorParts
+from flyball_collector.http.testing import MachineDouble, WallClock, make_parts
 from flyball_collector.timeline.testing import NOW_NS, SECOND_NS, make_event
 from flyball_proto.v1 import telemetry_pb2 as pb
 
@@ -20,8 +20,8 @@ FULL = make_event("disk_full", at=2, subject=Subject("a", resource="/data"), sec
 SLOW = make_event("straggler", at=3, subject=Subject("b", run="r", rank=1))
 
 
-class Found:
-    """Findings of three hosts, as the diagnosis would hand them over."""
+class FindingsDouble:
+    """Findings for three hosts, in the form of the diagnosis."""
 
     def of_host(self, name: str) -> DiagnosisSnapshot:
         level = {"a": 0.8, "b": 0.4}.get(name, float("nan"))
@@ -52,21 +52,21 @@ def some_advice() -> Sequence[Advice]:
             change="cache",
             gain=Gain(1.2, 1.5),
             safety=Safety.ADVISE,
-            **about,  # type: ignore[arg-type]  # as they are declared
+            **about,  # type: ignore[arg-type]  # the declared types
         ),
         Advice(rule="batch", subject=Subject(run="r"), because="x", change="y", safety=Safety.CONSENT, **about),  # type: ignore[arg-type]
     )
 
 
-def diagnosed() -> Parts:
-    """Two hosts that step together, one that does not; findings and advice about them."""
-    parts = make_parts(clock=Clock(NOW_NS + 60 * SECOND_NS))
+def diagnosed() -> CollectorParts:
+    """Return the parts of a fleet with findings and advice: two hosts train together, a third does not."""
+    parts = make_parts(clock=WallClock(NOW_NS + 60 * SECOND_NS))
     for rank, name in enumerate(("a", "b", "c")):
-        tick = Machine(name, 1).tick(0, parts.clock())
+        tick = MachineDouble(name, 1).tick(0, parts.clock())
         if name != "c":
             steps = [pb.StepReport(run="r", rank=rank, world_size=2, step=70, steps=2, step_seconds=1.0)]
             tick.extras = pb.Record(steps=steps).SerializeToString()
         parts.fleet.apply(tick)
     parts.fleet.ranks.settle()
-    parts.timeline.take([DISK, MEMORY, FULL, SLOW])
-    return replace(parts, findings=Found(), advice=some_advice)
+    parts.timeline.add_events([DISK, MEMORY, FULL, SLOW])
+    return replace(parts, findings=FindingsDouble(), advice=some_advice)

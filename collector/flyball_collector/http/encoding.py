@@ -1,4 +1,4 @@
-"""Answers that are large are compressed off the event loop, by whoever makes them."""
+"""Large answers are compressed by their handlers, off the event loop."""
 
 OWN_ENCODING = "own_encoding"
-"""A handler with this in its `opt` chooses the encoding itself; the application would compress a second time."""
+"""A handler with this in its `opt` chooses the encoding itself, so the application does not compress again."""

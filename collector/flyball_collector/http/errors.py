@@ -1,4 +1,4 @@
-"""What a caller is told when something is wrong: one JSON shape, never a traceback."""
+"""Error answers: one JSON shape, never a traceback."""
 
 import difflib
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ _log = structlog.stdlib.get_logger(__name__)
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """What went wrong."""
+    """An error."""
 
     code: str
     what: str
@@ -23,13 +23,13 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class FaultAnswer(msgspec.Struct, frozen=True):
-    """The body of every answer that is not a success."""
+    """The body of every error answer."""
 
     error: Fault
 
 
 class ApiError(Exception):
-    """A request that cannot be answered; says what was wrong and what to do."""
+    """A request that cannot be answered, with the reason and a hint."""
 
     def __init__(self, status: int, code: str, what: str, hint: str = "", *, retry_seconds: int = 0) -> None:
         super().__init__(what)
@@ -41,31 +41,31 @@ class ApiError(Exception):
 
 
 def unknown_host(name: str, known: Iterable[str]) -> ApiError:
-    """A host that nobody has heard of, and the names that look like it."""
-    return ApiError(404, "unknown_host", f"no host is called {name!r}", near(name, known, "GET /api/v1/hosts"))
+    """Return an error for an unknown host, with similar names."""
+    return ApiError(404, "unknown_host", f"no host named {name!r}", near(name, known, "GET /api/v1/hosts"))
 
 
 def unknown_metric(name: str, known: Iterable[str]) -> ApiError:
-    """A metric that no agent declares, and the names that look like it."""
-    return ApiError(404, "unknown_metric", f"no metric is called {name!r}", near(name, known, "GET /api/v1/metrics"))
+    """Return an error for an unknown metric, with similar names."""
+    return ApiError(404, "unknown_metric", f"no metric named {name!r}", near(name, known, "GET /api/v1/metrics"))
 
 
 def bad_value(parameter: str, what: str, hint: str = "") -> ApiError:
-    """A parameter that makes no sense."""
+    """Return an error for an invalid parameter."""
     return ApiError(400, "bad_value", f"{parameter}: {what}", hint)
 
 
-def near(name: str, known: Iterable[str], elsewhere: str) -> str:
-    """A hint: the names that look like this one, or where they are listed."""
+def near(name: str, known: Iterable[str], listing: str) -> str:
+    """Return a hint with similar names, or with the place where names are listed."""
     alike = difflib.get_close_matches(name, list(known)[:5000], n=3, cutoff=0.5)
-    return f"did you mean {', '.join(alike)}?" if alike else f"{elsewhere} lists them"
+    return f"did you mean {', '.join(alike)}?" if alike else f"{listing} lists them"
 
 
 def _answer(status: int, fault: Fault, headers: dict[str, str] | None = None) -> Response[FaultAnswer]:
     return Response(FaultAnswer(fault), status_code=status, headers=headers, media_type="application/json")
 
 
-def _on_api_error(_: Request[object, object, object], error: ApiError) -> Response[FaultAnswer]:  # type: ignore[type-var]  # no state of ours
+def _on_api_error(_: Request[object, object, object], error: ApiError) -> Response[FaultAnswer]:  # type: ignore[type-var]  # no state
     return _answer(error.status, Fault(error.code, error.what, error.hint), error.headers)
 
 
@@ -73,7 +73,8 @@ def _on_http_error(request: Request[object, object, object], error: HTTPExceptio
     if isinstance(error, ValidationException):
         extra = error.extra if isinstance(error.extra, list) else []
         faults = [f"{e.get('key', '?')}: {e.get('message', '')}" for e in extra if isinstance(e, dict)]
-        return _answer(400, Fault("bad_value", "; ".join(faults) or error.detail, "GET /openapi.json says what fits"))
+        hint = "GET /openapi.json lists valid values"
+        return _answer(400, Fault("bad_value", "; ".join(faults) or error.detail, hint))
     code, hint = _HTTP_FAULTS.get(error.status_code, ("http_error", ""))
     what = f"{request.method} {request.url.path}: {error.detail}" if error.status_code in (404, 405) else error.detail
     return _answer(error.status_code, Fault(code, what, hint), dict(error.headers or {}))
@@ -81,21 +82,21 @@ def _on_http_error(request: Request[object, object, object], error: HTTPExceptio
 
 def _on_store_error(_: Request[object, object, object], error: StoreError) -> Response[FaultAnswer]:  # type: ignore[type-var]
     if isinstance(error, StoreUnavailable):
-        hint = "live values are still served; try again later"
+        hint = "live values are still available; try again later"
         return _answer(503, Fault("store_unavailable", str(error), hint), {"Retry-After": "5"})
-    return _answer(500, Fault("store_failed", str(error), "the collector's log has more"))
+    return _answer(500, Fault("store_failed", str(error), "see the collector's log"))
 
 
 def _on_anything(request: Request[object, object, object], error: Exception) -> Response[FaultAnswer]:  # type: ignore[type-var]
     _log.error("request_failed", method=request.method, path=request.url.path, exc_info=error)
-    return _answer(500, Fault("internal", "the collector made a mistake", "its log has the details"))
+    return _answer(500, Fault("internal", "internal error", "see the collector's log"))
 
 
 _HTTP_FAULTS = {
-    400: ("bad_request", "GET /openapi.json says what fits"),
-    404: ("not_found", "GET /openapi.json lists what there is"),
-    405: ("method_not_allowed", "GET /openapi.json lists what there is"),
-    413: ("body_too_large", "http.max_body_bytes is the limit"),
+    400: ("bad_request", "GET /openapi.json lists valid values"),
+    404: ("not_found", "GET /openapi.json lists all paths"),
+    405: ("method_not_allowed", "GET /openapi.json lists all methods"),
+    413: ("body_too_large", "the limit is http.max_body_bytes"),
 }
 
 HANDLERS: ExceptionHandlersMap = {

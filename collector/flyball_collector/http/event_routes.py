@@ -1,4 +1,4 @@
-"""The timeline over HTTP: what was raised, changed and cleared, and what stands now."""
+"""The timeline: entries of the past, and active conditions."""
 
 from typing import Annotated, Literal
 
@@ -8,40 +8,40 @@ from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
+from flyball_collector.http.call_limiter import CallLimiter
+from flyball_collector.http.collector_parts import PartsDependency
 from flyball_collector.http.errors import ApiError, bad_value, near
-from flyball_collector.http.parts import Here
-from flyball_collector.http.turnstile import Turnstile
-from flyball_collector.timeline.answer import EntryAnswer, entry_answer
 from flyball_collector.timeline.entry import NOTE_KINDS, STATES
+from flyball_collector.timeline.entry_answer import EntryAnswer, entry_answer
 from flyball_collector.timeline.query import Query
 from flyball_collector.times import parse_time
 
 SeverityName = Literal["info", "warning", "critical"]
-KindNames = Annotated[list[str] | None, QueryParameter(name="kind", description="Only these kinds; may be repeated.")]
-HostName = Annotated[str, QueryParameter(max_length=255, description="Only of this host.")]
-RunName = Annotated[str, QueryParameter(max_length=255, description="Only of this run.")]
-GpuName = Annotated[str, QueryParameter(max_length=255, description="Only of this GPU.")]
-Least = Annotated[SeverityName, QueryParameter(description="At least so bad.")]
+KindNames = Annotated[list[str] | None, QueryParameter(name="kind", description="Only these kinds. May be repeated.")]
+HostName = Annotated[str, QueryParameter(max_length=255, description="Only this host.")]
+RunName = Annotated[str, QueryParameter(max_length=255, description="Only this run.")]
+GpuName = Annotated[str, QueryParameter(max_length=255, description="Only this GPU.")]
+MinSeverity = Annotated[SeverityName, QueryParameter(description="Minimum severity.")]
 
 
 class EventsAnswer(msgspec.Struct, frozen=True):
-    """One page of the timeline."""
+    """A page of the timeline."""
 
     events: list[EntryAnswer]
-    next: str | None  # the `cursor` of the page that follows
-    complete: bool  # false: the store does not answer, so that only what is in memory is told
+    next: str | None  # the `cursor` of the next page
+    complete: bool  # false: the store does not answer, so only entries in memory are included
 
 
 class ConditionsAnswer(msgspec.Struct, frozen=True):
-    """Everything that stands."""
+    """All active conditions."""
 
     conditions: list[EntryAnswer]
     total: int
-    loaded: bool  # false: what stood before a restart is still being loaded
+    loaded: bool  # false: conditions from before a restart are still being loaded
 
 
 class KindAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What diagnosis can say."""
+    """A kind of condition."""
 
     kind: str
     group: str
@@ -54,25 +54,25 @@ class KindAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 @get("/events", summary="Timeline of events")
 async def list_events(
-    parts: Here,
-    turnstile: NamedDependency[Turnstile],
+    parts: PartsDependency,
+    limiter: NamedDependency[CallLimiter],
     host: HostName = "",
     run: RunName = "",
     gpu: GpuName = "",
     kinds: KindNames = None,
     states: Annotated[
         list[Literal["raised", "changed", "cleared", "noted"]] | None,
-        QueryParameter(name="state", description="Only these; may be repeated."),
+        QueryParameter(name="state", description="Only these states. May be repeated."),
     ] = None,
-    severity: Least = "info",
-    condition: Annotated[str, QueryParameter(max_length=64, description="Only of this condition.")] = "",
+    severity: MinSeverity = "info",
+    condition: Annotated[str, QueryParameter(max_length=64, description="Only this condition.")] = "",
     start: Annotated[str, QueryParameter(description="RFC 3339, unix seconds, or relative: -7d.")] = "-30d",
-    end: Annotated[str, QueryParameter(description="Not included.")] = "",
-    order: Annotated[Literal["newest", "oldest"], QueryParameter(description="Which come first.")] = "newest",
-    cursor: Annotated[str, QueryParameter(max_length=128, description="`next` of the page before, or an id.")] = "",
+    end: Annotated[str, QueryParameter(description="Exclusive.")] = "",
+    order: Annotated[Literal["newest", "oldest"], QueryParameter(description="Order of the entries.")] = "newest",
+    cursor: Annotated[str, QueryParameter(max_length=128, description="`next` of the previous page, or an id.")] = "",
     limit: Annotated[int, QueryParameter(ge=1, le=1000)] = 100,
 ) -> EventsAnswer:
-    """Raised, changed, cleared; and what happened on hosts (noted). Kept for `store.events_days`."""
+    """List entries: raised, changed, cleared, and events of hosts (noted). They are kept for `store.events_days`."""
     now_ns = parts.clock()
     query = Query(
         start_ns=_time("start", start, now_ns),
@@ -81,7 +81,7 @@ async def list_events(
         run=run,
         gpu=gpu,
         condition=condition,
-        kinds=frozenset(_known(kinds)),
+        kinds=frozenset(_known_kinds(kinds)),
         states=frozenset(states or ()) & frozenset(STATES),
         severity=Severity[severity.upper()],
         oldest_first=order == "oldest",
@@ -89,23 +89,25 @@ async def list_events(
         limit=limit,
     )
 
-    page, complete = await parts.timeline.read(query, call=turnstile.call)
+    page, complete = await parts.timeline.read(query, call=limiter.call)
     return EventsAnswer([entry_answer(entry) for entry in page.entries], page.following or None, complete)
 
 
-@get("/conditions", summary="What stands")
+@get("/conditions", summary="Active conditions")
 async def list_conditions(
-    parts: Here,
+    parts: PartsDependency,
     host: HostName = "",
     run: RunName = "",
     gpu: GpuName = "",
     kinds: KindNames = None,
-    severity: Least = "info",
+    severity: MinSeverity = "info",
     limit: Annotated[int, QueryParameter(ge=1, le=10_000)] = 1000,
 ) -> ConditionsAnswer:
-    """Conditions that are raised and not cleared, the worst first."""
-    query = Query(host=host, run=run, gpu=gpu, kinds=frozenset(_known(kinds)), severity=Severity[severity.upper()])
-    found = [entry for entry in parts.timeline.active() if query.fits(entry)]
+    """List conditions that are raised and not cleared, the most severe first."""
+    query = Query(
+        host=host, run=run, gpu=gpu, kinds=frozenset(_known_kinds(kinds)), severity=Severity[severity.upper()]
+    )
+    found = [entry for entry in parts.timeline.active() if query.matches(entry)]
     return ConditionsAnswer(
         [entry_answer(entry) for entry in found[:limit]], len(found), parts.timeline.loaded.is_set()
     )
@@ -113,7 +115,7 @@ async def list_conditions(
 
 @get("/kinds", summary="Kinds of condition")
 async def list_kinds() -> list[KindAnswer]:
-    """The closed list of what can be raised, and what each means."""
+    """List every kind of condition with its meaning."""
     return [
         KindAnswer(
             kind=kind.name,
@@ -128,13 +130,13 @@ async def list_kinds() -> list[KindAnswer]:
     ]
 
 
-def _known(kinds: list[str] | None) -> list[str]:
-    """The names, or an error that names those alike."""
+def _known_kinds(kinds: list[str] | None) -> list[str]:
+    """Return the names. Raise an error with similar names for an unknown one."""
     known = [*BY_NAME, *NOTE_KINDS]
     for name in kinds or ():
         if name not in known:
             raise ApiError(
-                400, "bad_value", f"kind: nothing is called {name[:100]!r}", near(name, known, "GET /api/v1/kinds")
+                400, "bad_value", f"kind: no kind named {name[:100]!r}", near(name, known, "GET /api/v1/kinds")
             )
     return kinds or []
 

@@ -1,9 +1,9 @@
-"""Who may call what: bearer tokens with roles, or the loopback alone where there are none.
+"""Access control: bearer tokens with roles, or only loopback if there are none.
 
-Without a tokens file whoever can reach the loopback is a user of this machine, and a page to look at must not need a
-secret on a laptop: everything is open there, operating included. What remains to keep out is a web site in that user's
-browser: names that are not the loopback's are refused (DNS rebinding), operating needs a header that a form cannot
-send (cross-site requests), and whatever came through a proxy is not local.
+Without a tokens file, anyone who can reach loopback is a user of this machine, and viewing a page must not need a
+secret on a laptop: everything is open there, including operator requests. A web site in that user's browser must still
+be kept out: other host names than loopback's are refused (DNS rebinding), operator requests need a header that a form
+cannot send (cross-site requests), and requests through a proxy are not local.
 """
 
 from typing import Any
@@ -16,25 +16,25 @@ from flyball_collector.http.errors import ApiError
 from flyball_collector.security.tokens import Role, TokensFile, is_loopback, split_listen
 
 OPERATOR_HEADER = "x-flyball-operator"
-_WHO = "flyball_who"
+_CALLER_KEY = "flyball_caller"
 _PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
-Connection = ASGIConnection[BaseRouteHandler, object, object, object]  # type: ignore[type-var]  # no state of ours
+Connection = ASGIConnection[BaseRouteHandler, object, object, object]  # type: ignore[type-var]  # no state
 
 
-class Doorman:
-    """Decides by connection; keeps no state but the tokens."""
+class AccessGuard:
+    """Decides for each connection. Its only state is the tokens."""
 
     def __init__(self, tokens: TokensFile | None, listen: str) -> None:
         self._tokens = tokens
         self._on_loopback = is_loopback(split_listen(listen)[0])
 
     async def guard(self, connection: Connection, handler: BaseRouteHandler) -> None:
-        """Guards a handler: `opt={"role": …}` says what it needs; viewers may call the others."""
+        """Check the caller for a handler. `opt={"role": …}` names its role; the default is viewer."""
         self.check(connection, handler.opt.get("role", Role.VIEWER))
 
     def check(self, connection: Connection, needed: Role) -> None:
-        """Raise unless the caller may."""
+        """Raise `ApiError` unless the caller has the needed role."""
         if self._tokens is not None:
             self._check_token(self._tokens, connection, needed)
         else:
@@ -44,31 +44,32 @@ class Doorman:
         scheme, _, presented = connection.headers.get("authorization", "").partition(" ")
         token = tokens.find(presented.strip()) if scheme.lower() == "bearer" else None
         if token is None:
-            error = ApiError(401, "not_known", "a valid token is needed", "send Authorization: Bearer TOKEN")
+            hint = "send the header Authorization: Bearer TOKEN"
+            error = ApiError(401, "not_known", "a valid token is required", hint)
             error.headers["WWW-Authenticate"] = "Bearer"
             raise error
         if token.role < needed:
-            what = f"{token.name} is a {token.role.name.lower()}; this needs {needed.name.lower()}"
+            what = f"{token.name} has the role {token.role.name.lower()}; the role {needed.name.lower()} is required"
             raise ApiError(403, "not_allowed", what, "use an operator's token")
-        connection.scope["state"][_WHO] = token.name
+        connection.scope["state"][_CALLER_KEY] = token.name
 
     def _check_open(self, connection: Connection, needed: Role) -> None:
         if self._on_loopback and not _is_local_name(connection):
-            what = f"no tokens are set, so only names of the loopback are served, not {_host(connection)[:100]!r}"
+            what = f"host name {_host(connection)[:100]!r} is refused: without tokens only loopback names are served"
             raise ApiError(403, "not_local", what, "open http://localhost:PORT, or set http.tokens_file")
         if needed < Role.OPERATOR:
             return
         if not self._on_loopback or not _is_local_peer(connection):
-            what = "without http.tokens_file only the loopback may operate"
+            what = "without http.tokens_file, operator requests must come from loopback"
             raise ApiError(403, "not_allowed", what, "run this on the collector's machine, or set http.tokens_file")
         if OPERATOR_HEADER not in connection.headers:
-            what = f"the header {OPERATOR_HEADER}: 1 is missing, so this may come from a strange web page"
+            what = f"missing header {OPERATOR_HEADER}: 1, which protects against requests of other web sites"
             raise ApiError(403, "not_allowed", what, "send the header")
 
 
-def who(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
-    """Whose token it was; empty where none is needed."""
-    return str(connection.state.get(_WHO, ""))
+def token_name(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
+    """Return the name of the caller's token; empty if none is required."""
+    return str(connection.state.get(_CALLER_KEY, ""))
 
 
 def _host(connection: Connection) -> str:

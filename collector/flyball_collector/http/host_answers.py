@@ -1,4 +1,4 @@
-"""What is answered about one host, made of its live state."""
+"""The answers about one host, made from its live state."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,8 +6,8 @@ import msgspec
 
 from flyball_collector.fleet.events import HostEvent
 from flyball_collector.fleet.host import HostState
-from flyball_collector.fleet.steps import StepTotals
-from flyball_collector.http.plain import Plain, plain
+from flyball_collector.fleet.step_totals import StepTotals
+from flyball_collector.http.plain_values import Plain, plain
 from flyball_collector.http.status import Status
 from flyball_collector.times import Moment, moment
 from flyball_proto.layout import Column
@@ -19,7 +19,7 @@ _LATEST_NS = 1 << 62  # the year 2116
 
 
 class HostSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One host in a few words; null is unknown."""
+    """A summary of one host. Null is unknown."""
 
     name: str
     status: str  # up, not_reporting, ended or waiting
@@ -37,7 +37,7 @@ class HostSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnavailableReadingAnswer(msgspec.Struct, frozen=True):
-    """What could not be read, why, and what to do; an empty metric or resource means every one."""
+    """An unavailable reading. An empty metric or resource means all of them."""
 
     probe: str
     metric: str
@@ -48,7 +48,7 @@ class UnavailableReadingAnswer(msgspec.Struct, frozen=True):
 
 
 class ProcessAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """A process that holds a GPU or speaks for a run."""
+    """A process that holds a GPU or belongs to a run."""
 
     pid: int
     user: str
@@ -63,7 +63,7 @@ class ProcessAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rank has reported of its steps since it was first heard of."""
+    """Totals of a rank since its first step report."""
 
     run: str
     rank: int
@@ -77,7 +77,7 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EventAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that happened on the host, by its own clock; what it happened to is empty for the whole host."""
+    """An event of the host, by its own clock. An empty resource means the whole host."""
 
     time: Moment | None
     kind: str
@@ -87,18 +87,18 @@ class EventAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostAnswer(msgspec.Struct, frozen=True):
-    """Everything but the readings."""
+    """Everything about a host except its readings."""
 
     host: HostSummary
     inventory: Plain | None
     unavailable: list[UnavailableReadingAnswer]
     processes: list[ProcessAnswer]
     runs: list[RunAnswer]
-    events: list[EventAnswer]  # the newest 64 at most, newest first
+    events: list[EventAnswer]  # up to 64, newest first
 
 
 class ReadingAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """One column now; `value` null is unknown, and `why` says what is known of the reason."""
+    """One column. A null `value` is unknown, and `why` has the reason if it is known."""
 
     metric: str
     labels: dict[str, str]
@@ -115,13 +115,13 @@ class LatestAnswer(msgspec.Struct, frozen=True):
     host: str
     status: str
     time: Moment | None
-    epoch: str  # which record this is: one life of the agent, and the number of its tick
+    epoch: str  # identifies the record: one life of the agent, and the number of its tick
     sequence: int | None
     readings: list[ReadingAnswer]
 
 
 def summary_of(host: HostState, status: Status, now_ns: int) -> HostSummary:
-    """The summary; ages count from receipt, so that no clock but ours matters."""
+    """Return the summary. Ages count from receipt, by the collector's clock."""
     return HostSummary(
         name=host.name,
         status=status.word,
@@ -140,11 +140,11 @@ def summary_of(host: HostState, status: Status, now_ns: int) -> HostSummary:
 
 
 def host_answer(host: HostState, steps: Iterable[StepTotals], status: Status, now_ns: int) -> HostAnswer:
-    """State, inventory, unavailable readings, and who uses the host."""
+    """Return state, inventory, unavailable readings and users of the host."""
     return HostAnswer(
         summary_of(host, status, now_ns),
         plain(host.inventory) if host.inventory else None,
-        [unavailable_answer(unavailable_reading) for unavailable_reading in host.unavailable],
+        [unavailable_answer(reading) for reading in host.unavailable],
         _processes(host.tenancy, host.extras),
         [_run(totals) for totals in steps],
         [_event(event) for event in reversed(host.events)],
@@ -152,7 +152,7 @@ def host_answer(host: HostState, steps: Iterable[StepTotals], status: Status, no
 
 
 def latest_answer(host: HostState, readings: Iterable[tuple[Column, float | None]], status: Status) -> LatestAnswer:
-    """Every reading, with the reason of those that are unknown."""
+    """Return every reading, with the reason of unknown ones."""
     return LatestAnswer(
         host.name,
         status.word,
@@ -163,16 +163,16 @@ def latest_answer(host: HostState, readings: Iterable[tuple[Column, float | None
     )
 
 
-def unavailable_answer(unavailable_reading: UnavailableReading) -> UnavailableReadingAnswer:
-    """A unavailable reading in words."""
-    reason = unavailable_reading.reason.word
+def unavailable_answer(reading: UnavailableReading) -> UnavailableReadingAnswer:
+    """Return the answer for an unavailable reading."""
+    reason = reading.reason.word
     return UnavailableReadingAnswer(
-        unavailable_reading.probe,
-        unavailable_reading.metric,
-        unavailable_reading.resource,
+        reading.probe,
+        reading.metric,
+        reading.resource,
         reason,
-        unavailable_reading.detail,
-        unavailable_reading.remedy,
+        reading.detail,
+        reading.remedy,
     )
 
 
@@ -181,7 +181,7 @@ def _reading(column: Column, value: float | None, unavailable: Sequence[Unavaila
     state = None
     if metric.kind is Kind.STATE and value is not None and 0 <= int(value) < len(metric.states):
         state = metric.states[int(value)]
-    why = next((s for s in unavailable if _explains(s, column)), None) if value is None else None
+    why = next((each for each in unavailable if _explains(each, column)), None) if value is None else None
     return ReadingAnswer(
         metric=metric.name,
         labels=dict(column.label_pairs()),
@@ -193,15 +193,11 @@ def _reading(column: Column, value: float | None, unavailable: Sequence[Unavaila
     )
 
 
-def _explains(unavailable_reading: UnavailableReading, column: Column) -> bool:
-    """Whether this unavailable reading covers the column. A column does not know its probe: names begin with the same word."""
+def _explains(reading: UnavailableReading, column: Column) -> bool:
+    """Return True if an unavailable reading covers a column. A column's name begins with the probe's first word."""
     name = column.metric.name
-    of_metric = (
-        unavailable_reading.metric == name
-        if unavailable_reading.metric
-        else name.split("_")[0] == unavailable_reading.probe.split("_")[0]
-    )
-    return of_metric and (not unavailable_reading.resource or unavailable_reading.resource in column.labels)
+    of_metric = reading.metric == name if reading.metric else name.split("_")[0] == reading.probe.split("_")[0]
+    return of_metric and (not reading.resource or reading.resource in column.labels)
 
 
 def _processes(tenancy: pb.Tenancy | None, extras: pb.Record | None) -> list[ProcessAnswer]:
@@ -227,9 +223,9 @@ def _processes(tenancy: pb.Tenancy | None, extras: pb.Record | None) -> list[Pro
 
 
 def _event(event: HostEvent) -> EventAnswer:
-    sane = 0 < event.time_ns < _LATEST_NS  # the host's word
+    valid = 0 < event.time_ns < _LATEST_NS  # from the host
     return EventAnswer(
-        time=moment(event.time_ns) if sane else None,
+        time=moment(event.time_ns) if valid else None,
         kind=event.kind,
         resource=event.resource,
         code=event.code,
@@ -238,14 +234,14 @@ def _event(event: HostEvent) -> EventAnswer:
 
 
 def _run(totals: StepTotals) -> RunAnswer:
-    took, waited = totals.step_seconds, totals.data_wait_seconds
+    duration, waited = totals.step_seconds, totals.data_wait_seconds
     return RunAnswer(
         run=totals.run,
         rank=totals.rank,
         step=totals.step,
         steps=totals.steps,
-        mean_step_seconds=took / totals.steps if totals.steps else None,
-        data_wait_ratio=waited / took if waited is not None and took > 0 else None,
+        mean_step_seconds=duration / totals.steps if totals.steps else None,
+        data_wait_ratio=waited / duration if waited is not None and duration > 0 else None,
         tokens=totals.tokens,
         samples=totals.samples,
         loss=totals.loss,

@@ -4,26 +4,27 @@ import re
 import ssl
 from typing import Any
 
-_PLAIN_TEXT = frozenset({"HTTP_REQUEST", "WRONG_VERSION_NUMBER"})
-"""OpenSSL's reasons for a first record that is not TLS: it knows GET, HEAD, POST and PUT by name, other methods not."""
+_NOT_TLS = frozenset({"HTTP_REQUEST", "WRONG_VERSION_NUMBER"})
+"""OpenSSL's reasons for a first record that is not TLS: the first for GET, HEAD, POST and PUT, the second otherwise."""
 _HOST = re.compile(rb"\r\nHost:[ \t]*([A-Za-z0-9.:\[\]_-]{1,255})[ \t]*\r\n", re.IGNORECASE)
-_PLACE = b"https://%s"
-_UNKNOWN = b"https:// in front of the same address"
 
 
 class HttpsHintContext(ssl.SSLContext):
-    """A TLS context that answers plain HTTP with status 400 instead of closing the connection."""
+    """A server's TLS context that answers plain HTTP with status 400 instead of closing the connection."""
 
-    def __init__(self, protocol: int) -> None:
-        super().__init__()
-        del protocol  # ssl.SSLContext takes it in __new__
-        self.sslobject_class = _HintingObject
+    sslobject_class: type[ssl.SSLObject]
+
+    def __new__(cls) -> "HttpsHintContext":
+        """Create a context for a server."""
+        context = super().__new__(cls, ssl.PROTOCOL_TLS_SERVER)
+        context.sslobject_class = _HintingObject
+        return context
 
     def wrap_bio(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *args: Any, **named: Any) -> ssl.SSLObject:
-        """Return the TLS state of a new connection, which knows where plain text can be written."""
+        """Return the TLS state of a new connection, with access to the bytes below it."""
         connection = super().wrap_bio(incoming, outgoing, *args, **named)
-        if isinstance(connection, _HintingObject):
-            connection.incoming, connection.outgoing = incoming, outgoing
+        assert isinstance(connection, _HintingObject)  # noqa: S101  sslobject_class
+        connection.incoming, connection.outgoing = incoming, outgoing
         return connection
 
 
@@ -35,21 +36,24 @@ class _HintingObject(ssl.SSLObject):
     answered = False
 
     def do_handshake(self) -> None:
-        """Do the handshake. The answer to plain HTTP is sent as the handshake's next message; the client then closes."""
+        """Continue the handshake; if the other side speaks plain HTTP, send it an answer and wait until it closes."""
+        if self.answered:
+            raise ssl.SSLError("plain HTTP on a TLS port")
         try:
             super().do_handshake()
         except ssl.SSLError as error:
-            if self.answered or error.reason not in _PLAIN_TEXT:
+            if error.reason not in _NOT_TLS:
                 raise
             self.answered = True
             self.outgoing.write(https_hint(self.incoming.read()))
-            raise ssl.SSLWantReadError from None
+            raise ssl.SSLWantReadError from None  # asyncio then sends what is outgoing
 
 
 def https_hint(request: bytes) -> bytes:
-    """Return the whole answer to a plain HTTP request, which may lack its first bytes."""
+    """Return the answer to a plain HTTP request. OpenSSL has taken the first bytes of the request already."""
     host = _HOST.search(request)
-    body = b"this port speaks TLS: use " + (_PLACE % host[1] if host else _UNKNOWN) + b"\n"
+    place = f"https://{host[1].decode()}" if host else "https:// with the same address"
+    body = f"this port speaks TLS: use {place}\n".encode()
     head = (
         "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"

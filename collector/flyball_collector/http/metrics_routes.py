@@ -1,4 +1,4 @@
-"""What Prometheus asks: metrics of the fleet or of one target, and which targets there are."""
+"""The routes for Prometheus: metrics of the fleet or of one target, and service discovery."""
 
 from typing import Annotated, Any
 
@@ -7,19 +7,19 @@ from litestar.datastructures import State
 from litestar.params import QueryParameter
 
 from flyball_collector.exporter.discovery import service_discovery as targets
-from flyball_collector.exporter.negotiation import Format, accepts_gzip, choose_format
+from flyball_collector.exporter.negotiation import ExpositionFormat, accepts_gzip, choose_format
+from flyball_collector.http.collector_parts import PartsDependency
 from flyball_collector.http.encoding import OWN_ENCODING
 from flyball_collector.http.errors import unknown_host
-from flyball_collector.http.parts import Here
 
 
 @get("/metrics", summary="Prometheus metrics", media_type="text/plain", opt={OWN_ENCODING: True})
 async def metrics(
     request: Request[object, object, State],
-    parts: Here,
-    target: Annotated[str | None, QueryParameter(description="One host alone, without the label instance.")] = None,
+    parts: PartsDependency,
+    target: Annotated[str | None, QueryParameter(description="One host, without the label instance.")] = None,
 ) -> Response[bytes]:
-    """All hosts (scrape with honor_labels), or one; OpenMetrics or text 0.0.4, gzip where accepted."""
+    """Return metrics of all hosts (scrape with honor_labels) or one; OpenMetrics or text 0.0.4; gzip if accepted."""
     format_ = choose_format(request.headers.get("accept", ""))
     gzip = accepts_gzip(request.headers.get("accept-encoding", ""))
     if target is None:
@@ -32,14 +32,14 @@ async def metrics(
 
 
 @get("/metrics/collector", summary="The collector's own metrics", media_type="text/plain", opt={OWN_ENCODING: True})
-async def collector_metrics(request: Request[object, object, State], parts: Here) -> Response[bytes]:
-    """For those who scrape the hosts as targets of their own, and would not render the fleet twice."""
+async def collector_metrics(request: Request[object, object, State], parts: PartsDependency) -> Response[bytes]:
+    """Return the collector's own metrics, for use with hosts as separate targets, without rendering the fleet."""
     format_ = choose_format(request.headers.get("accept", ""))
     gzip = accepts_gzip(request.headers.get("accept-encoding", ""))
     return _page(parts.renderings.of_collector(format_, gzip=gzip), format_, gzip=gzip)
 
 
-def _page(body: bytes, format_: Format, *, gzip: bool) -> Response[bytes]:
+def _page(body: bytes, format_: ExpositionFormat, *, gzip: bool) -> Response[bytes]:
     headers = {"Vary": "Accept, Accept-Encoding", "Cache-Control": "no-store"}
     if gzip:
         headers["Content-Encoding"] = "gzip"
@@ -47,7 +47,7 @@ def _page(body: bytes, format_: Format, *, gzip: bool) -> Response[bytes]:
 
 
 @get("/sd", summary="Prometheus service discovery")
-async def service_discovery(request: Request[object, object, State], parts: Here) -> list[dict[str, Any]]:
-    """Every host as a target of its own, for http_sd_configs; asked for at the address of this request."""
+async def service_discovery(request: Request[object, object, State], parts: PartsDependency) -> list[dict[str, Any]]:
+    """Return every host as a target for http_sd_configs, at the address of this request."""
     address = request.headers.get("host", parts.settings.http.listen)
     return targets(parts.fleet.hosts(), address, request.url.scheme)

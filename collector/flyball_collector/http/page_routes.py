@@ -1,4 +1,4 @@
-"""The page: static files without a build step; what they show comes from the API."""
+"""The page: static files without a build step. Its data come from the API."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,26 +17,26 @@ AnyRequest = Request[object, object, State]
 
 @get("/", include_in_schema=False, opt={OWN_ENCODING: True})
 async def index(request: AnyRequest) -> Response[bytes]:
-    """The page itself; it holds no data, so it needs no token."""
+    """Return the page. It contains no data, so it needs no token."""
     return _send(page_assets()["index.html"], request)
 
 
 @get("/page/{name:str}", include_in_schema=False, opt={OWN_ENCODING: True})
 async def page_file(request: AnyRequest, name: FromPath[str]) -> Response[bytes]:
-    """What the page is made of."""
+    """Return a file of the page."""
     if name == "plotly.min.js":
-        return _send(await _made_off_the_loop(plotly_asset), request)
+        return _send(await _load_in_a_thread(plotly_asset), request)
     asset = page_assets().get(name)
     if asset is None or name == "index.html":
         raise ApiError(404, "not_found", f"the page has no file {name[:100]!r}")
     return _send(asset, request)
 
 
-async def _made_off_the_loop(make: Callable[[], Asset]) -> Asset:
+async def _load_in_a_thread(make: Callable[[], Asset]) -> Asset:
     try:
         return await asyncio.to_thread(make)
     except OSError as error:
-        raise ApiError(404, "not_found", f"plotly.js cannot be read: {error}", "install the package plotly") from None
+        raise ApiError(404, "not_found", f"cannot read plotly.js: {error}", "install the package plotly") from None
 
 
 def _send(asset: Asset, request: AnyRequest) -> Response[bytes]:

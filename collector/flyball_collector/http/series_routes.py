@@ -1,4 +1,4 @@
-"""Readings over time, by the second or by the minute."""
+"""Readings over time, by second or by minute."""
 
 import gzip
 from collections.abc import Sequence
@@ -14,20 +14,20 @@ from litestar.params import QueryParameter
 
 from flyball_collector.blocks.block import RowGroup
 from flyball_collector.exporter.negotiation import accepts_gzip
-from flyball_collector.http.declarations import declared
+from flyball_collector.http.call_limiter import CallLimiter
+from flyball_collector.http.collector_parts import CollectorParts, PartsDependency
 from flyball_collector.http.encoding import OWN_ENCODING
 from flyball_collector.http.errors import ApiError, bad_value, unknown_metric
 from flyball_collector.http.host_routes import HostName, find_host
-from flyball_collector.http.parts import Here, Parts
+from flyball_collector.http.metric_declarations import declared_metrics
 from flyball_collector.http.series_query import (
     Floats,
-    Line,
+    SeriesColumn,
     TooManyValues,
     rates,
     read_minutes,
     read_seconds,
 )
-from flyball_collector.http.turnstile import Turnstile
 from flyball_collector.store.contract import Store
 from flyball_collector.times import Moment, moment, parse_time
 from flyball_proto.layout import Layout
@@ -40,7 +40,7 @@ Time = Annotated[str, QueryParameter(description="RFC 3339, unix seconds, now, o
 
 
 class SeriesLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One column; null is unknown. By the minute `values` are means, and counts say of how many records."""
+    """One column. Null is unknown. By minute, `values` are means and `counts` the number of records."""
 
     metric: str
     labels: dict[str, str]
@@ -53,7 +53,7 @@ class SeriesLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SeriesAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """Lines on one axis."""
+    """Columns on one time axis."""
 
     host: str
     step: str
@@ -64,7 +64,7 @@ class SeriesAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _SeriesRequest:
     host: str
     metrics: tuple[str, ...]
     start_ns: int
@@ -80,33 +80,33 @@ class _Question:
 @get("/hosts/{name:str}/series", summary="Readings over time", media_type="application/json", opt={OWN_ENCODING: True})
 async def series(
     request: Request[object, object, State],
-    parts: Here,
-    turnstile: NamedDependency[Turnstile],
+    parts: PartsDependency,
+    limiter: NamedDependency[CallLimiter],
     name: HostName,
-    metric: Annotated[list[str], QueryParameter(description="Metrics, without the prefix flyball_; repeat for more.")],
+    metric: Annotated[list[str], QueryParameter(description="Metric without the prefix flyball_. May be repeated.")],
     start: Time = "-15m",
     end: Time = "now",
     step: Annotated[
-        Literal["1s", "1m"] | None, QueryParameter(description="Default: 1s up to an hour, then 1m.")
+        Literal["1s", "1m"] | None, QueryParameter(description="Default: 1s up to an hour, 1m beyond.")
     ] = None,
-    rate: Annotated[bool, QueryParameter(description="Counters as growth a second.")] = False,
+    rate: Annotated[bool, QueryParameter(description="Return counters as increase a second.")] = False,
 ) -> Response[SeriesAnswer]:
-    """Every column of some metrics: each record (1s), or mean, minimum and maximum of each minute (1m)."""
+    """Return every column of some metrics: each record (1s), or mean, minimum and maximum of each minute (1m)."""
     now_ns = parts.clock()
     start_ns, end_ns = _instant("start", start, now_ns), _instant("end", end, now_ns)
     chosen = step or ("1s" if end_ns - start_ns <= _AUTOMATIC_NS else "1m")
     names = tuple(dict.fromkeys(each.removeprefix("flyball_") for each in metric))
-    question = _Question(name, names, start_ns, end_ns, chosen, rate)
-    _check(question)
+    query = _SeriesRequest(name, names, start_ns, end_ns, chosen, rate)
+    _check(query)
     recent = parts.recent.recent_rows(name, start_ns, end_ns) if chosen == "1s" else ()
     gzipped = accepts_gzip(request.headers.get("accept-encoding", ""))
     try:
-        body, found = await turnstile.call(_answer, parts.store, question, recent, gzipped=gzipped)
+        body, found = await limiter.call(_encoded_answer, parts.store, query, recent, gzipped=gzipped)
     except TooManyValues as error:
-        raise ApiError(400, "too_much", str(error), "ask for less time, fewer metrics, or step=1m") from None
-    _check_found(parts, question, found)
+        raise ApiError(400, "too_much", str(error), "use a shorter time range, fewer metrics, or step=1m") from None
+    _check_found(parts, query, found)
     headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if gzipped else {})
-    return Response(body, headers=headers, media_type="application/json")  # type: ignore[arg-type]  # encoded off the event loop
+    return Response(body, headers=headers, media_type="application/json")  # type: ignore[arg-type]  # already encoded
 
 
 def _instant(parameter: str, text: str, now_ns: int) -> int:
@@ -116,40 +116,40 @@ def _instant(parameter: str, text: str, now_ns: int) -> int:
         raise bad_value(parameter, str(error)) from None
 
 
-def _check(question: _Question) -> None:
-    """Refuse what cannot be answered before the store is asked."""
-    if question.start_ns >= question.end_ns:
-        raise bad_value("start", "not before end")
-    if question.seconds > MAX_SECONDS[question.step]:
-        what = f"{question.seconds:.0f} s at step={question.step}; at most {MAX_SECONDS[question.step]} s"
-        raise bad_value("start", what, "ask for less time, or step=1m")
-    if not 0 < len(question.metrics) <= MAX_METRICS:
-        raise bad_value("metric", f"{len(question.metrics)} given, 1 to {MAX_METRICS} are answered")
+def _check(query: _SeriesRequest) -> None:
+    """Refuse invalid requests before the store is read."""
+    if query.start_ns >= query.end_ns:
+        raise bad_value("start", "start must be before end")
+    if query.seconds > MAX_SECONDS[query.step]:
+        what = f"{query.seconds:.0f} s at step={query.step}; the limit is {MAX_SECONDS[query.step]} s"
+        raise bad_value("start", what, "use a shorter time range, or step=1m")
+    if not 0 < len(query.metrics) <= MAX_METRICS:
+        raise bad_value("metric", f"{len(query.metrics)} metrics; expected 1 to {MAX_METRICS}")
 
 
-def _check_found(parts: Parts, question: _Question, found: set[str]) -> None:
-    """What neither the fleet nor the store knows is a fault; a host that left, or a metric of old, is not."""
+def _check_found(parts: CollectorParts, query: _SeriesRequest, found: set[str]) -> None:
+    """Raise an error for hosts and metrics that neither the fleet nor the store knows."""
     if not found:
-        find_host(parts, question.host)
-    known = declared(parts.fleet)
-    for name in question.metrics:
+        find_host(parts, query.host)
+    known = declared_metrics(parts.fleet)
+    for name in query.metrics:
         if known and name not in known and name not in found:
             raise unknown_metric(name, known)
 
 
-def _answer(
-    store: Store, question: _Question, recent: Sequence[tuple[Layout, RowGroup]], *, gzipped: bool
+def _encoded_answer(
+    store: Store, query: _SeriesRequest, recent: Sequence[tuple[Layout, RowGroup]], *, gzipped: bool
 ) -> tuple[bytes, set[str]]:
-    """Read, reckon and encode, all in a thread; and the metrics that were found."""
-    what = (question.host, question.metrics, question.start_ns, question.end_ns)
-    table = read_seconds(store, *what, recent) if question.step == "1s" else read_minutes(store, *what)
-    if question.rate:
+    """Read, compute and encode the answer, in a thread. Return the body and the metrics that were found."""
+    what = (query.host, query.metrics, query.start_ns, query.end_ns)
+    table = read_seconds(store, *what, recent) if query.step == "1s" else read_minutes(store, *what)
+    if query.rate:
         table = rates(table)
     answer = SeriesAnswer(
-        host=question.host,
-        step=question.step,
-        start=moment(question.start_ns),
-        end=moment(question.end_ns),
+        host=query.host,
+        step=query.step,
+        start=moment(query.start_ns),
+        end=moment(query.end_ns),
         times_unix=_rounded(table.times_ns / 1e9, 3),
         series=[_line(line) for line in table.lines],
     )
@@ -157,7 +157,7 @@ def _answer(
     return gzip.compress(body, 1, mtime=0) if gzipped else body, {line.column.metric.name for line in table.lines}
 
 
-def _line(line: Line) -> SeriesLine:
+def _line(line: SeriesColumn) -> SeriesLine:
     metric = line.column.metric
     return SeriesLine(
         metric=metric.name,

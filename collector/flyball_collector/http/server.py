@@ -1,4 +1,4 @@
-"""uvicorn inside the collector's own event loop: our socket, our signals, our stop."""
+"""Runs uvicorn in the collector's event loop, with its socket, signals and shutdown."""
 
 import asyncio
 import contextlib
@@ -14,30 +14,31 @@ import uvicorn
 from litestar.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from flyball_collector.http.https_hint import HttpsHintContext
 from flyball_collector.security.tokens import split_listen
 from flyball_collector.settings import HttpSettings
 
 MAX_CONNECTIONS = 512
 MAX_HEADER_BYTES = 16 * 1024
 REQUEST_SECONDS = 10.0
-"""A connection that has not finished its request by then is closed."""
+"""A connection without a complete request is closed after this time."""
 STOP_SECONDS = 5
 _CERTIFICATE_CHECK_SECONDS = 10.0
 _log = structlog.stdlib.get_logger(__name__)
 
 
 class ListenError(Exception):
-    """The HTTP side cannot listen; the message says where and what to do."""
+    """The HTTP port cannot be opened. The message has the place and a remedy."""
 
 
-class _PatientProtocol(H11Protocol):
-    """Closes a connection whose first request does not come: uvicorn itself would wait for ever."""
+class _TimedProtocol(H11Protocol):
+    """Closes a connection without a request. uvicorn itself would wait forever."""
 
-    def __init__(self, *arguments: Any, request_seconds: float, **named: Any) -> None:
-        super().__init__(*arguments, **named)
+    def __init__(self, *arguments: Any, request_seconds: float, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self._request_seconds = request_seconds
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         super().connection_made(transport)
         self._first_request = self.loop.call_later(self._request_seconds, self._give_up)
 
@@ -46,27 +47,27 @@ class _PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Rubbish behind a request that is being answered ends its answer: two would trip over each other."""
-        asked = self._asked()
-        if asked is None or asked.response_complete:
+        """End the answer in progress if invalid data follow its request, because a second answer would mix with it."""
+        cycle = self._current_cycle()
+        if cycle is None or cycle.response_complete:
             super().send_400_response(msg)
             return
-        asked.disconnected = True
-        if asked.response_started:
+        cycle.disconnected = True
+        if cycle.response_started:
             self.transport.close()
         else:
             super().send_400_response(msg)
 
     def _give_up(self) -> None:
-        if self._asked() is None and not self.transport.is_closing():
+        if self._current_cycle() is None and not self.transport.is_closing():
             self.transport.close()
 
-    def _asked(self) -> RequestResponseCycle | None:
-        return cast("RequestResponseCycle | None", self.cycle)  # uvicorn does not say that there may be none yet
+    def _current_cycle(self) -> RequestResponseCycle | None:
+        return cast("RequestResponseCycle | None", self.cycle)  # uvicorn's type does not allow None
 
 
 class _Server(uvicorn.Server):
-    """The collector owns the signals, and is told when connections are taken."""
+    """A server that leaves signals to the collector, and reports when it listens."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -82,7 +83,7 @@ class _Server(uvicorn.Server):
 
 
 def bind(settings: HttpSettings) -> socket.socket:
-    """The listening socket; port 0 lets the kernel choose."""
+    """Open the listening socket. Port 0 lets the kernel choose."""
     host, port = split_listen(settings.listen)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -93,7 +94,7 @@ def bind(settings: HttpSettings) -> socket.socket:
         listener.setblocking(False)
     except OSError as error:
         listener.close()
-        hint = "stop what listens there, or set http.listen to another port"
+        hint = "stop the program that listens there, or set http.listen to another port"
         raise ListenError(f"http.listen: {settings.listen}: {error.strerror or error}; {hint}") from None
     return listener
 
@@ -107,7 +108,7 @@ async def serve(
     started: Callable[[], None] | None = None,
     request_seconds: float = REQUEST_SECONDS,
 ) -> None:
-    """Serve until `stop` is set; requests in flight get some seconds to finish."""
+    """Serve until `stop` is set. Requests in progress get some seconds to finish."""
     with listener or bind(settings) as bound:
         await _serve(_Server(_configuration(application, settings, request_seconds)), settings, stop, bound, started)
 
@@ -132,7 +133,7 @@ async def _serve(
 
 
 async def _first_of(event: Awaitable[bool], serving: "asyncio.Task[None]") -> None:
-    """Wait for the event, or for the server to end by itself."""
+    """Wait for the event, or until the server ends by itself."""
     waiting = asyncio.ensure_future(event)
     try:
         await asyncio.wait((waiting, serving), return_when=asyncio.FIRST_COMPLETED)
@@ -146,11 +147,11 @@ def _configuration(application: ASGIApp, settings: HttpSettings, request_seconds
     )
     return uvicorn.Config(
         application,
-        http=partial(_PatientProtocol, request_seconds=request_seconds),  # type: ignore[arg-type]  # it is only called
+        http=partial(_TimedProtocol, request_seconds=request_seconds),  # type: ignore[arg-type]  # it is only called
         ws="none",
         lifespan="off",
         log_config=None,
-        log_level="error",  # what strangers send is not worth a line each
+        log_level="error",  # invalid requests of strangers are not logged
         access_log=False,
         server_header=False,
         proxy_headers=False,
@@ -164,8 +165,8 @@ def _configuration(application: ASGIApp, settings: HttpSettings, request_seconds
 
 
 def tls_context(settings: HttpSettings) -> ssl.SSLContext:
-    """TLS 1.2 or newer with the certificate of the settings."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    """Return a context for TLS 1.2 or newer with the certificate of the settings."""
+    context = HttpsHintContext()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
         context.load_cert_chain(settings.certificate_file, settings.key_file)
@@ -176,7 +177,7 @@ def tls_context(settings: HttpSettings) -> ssl.SSLContext:
 
 
 async def _watch_certificate(config: uvicorn.Config, settings: HttpSettings) -> None:
-    """A renewed certificate serves new connections without a restart."""
+    """Load a renewed certificate for new connections without a restart."""
     if not settings.certificate_file:
         return
     seen = _stamps(settings)
@@ -186,7 +187,7 @@ async def _watch_certificate(config: uvicorn.Config, settings: HttpSettings) -> 
         if now == seen or config.ssl is None:
             continue
         try:
-            tls_context(settings)  # both files must fit before the context in use is touched
+            tls_context(settings)  # both files must match before the context in use is changed
             config.ssl.load_cert_chain(settings.certificate_file, settings.key_file)
         except (ListenError, OSError, ssl.SSLError) as error:
             _log.warning("http_certificate_not_reloaded", reason=str(error))

@@ -1,4 +1,4 @@
-"""A made-up fleet behind a real server, for tests, screenshots and demonstrations."""
+"""A simulated fleet behind a real server, for tests, screenshots and demonstrations."""
 
 import asyncio
 import contextlib
@@ -18,9 +18,9 @@ from flyball_collector.engine.engine import Diagnosis
 from flyball_collector.exporter.renderings import Renderings
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.http.application import build_application
-from flyball_collector.http.parts import Parts
+from flyball_collector.http.collector_parts import CollectorParts
 from flyball_collector.http.server import REQUEST_SECONDS, bind, serve
-from flyball_collector.notify.silences import Silences
+from flyball_collector.notify.notifier import Notifier
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.settings import CollectorSettings, HttpSettings
 from flyball_collector.store.contract import Store
@@ -66,7 +66,7 @@ GPU_METRICS = (
 
 
 def machine_layout(gpus: Sequence[str]) -> KnownLayout:
-    """The columns of a machine with these GPUs."""
+    """Return the layout of a machine with these GPUs."""
     return KnownLayout(
         Layout(
             (
@@ -80,8 +80,8 @@ def machine_layout(gpus: Sequence[str]) -> KnownLayout:
     )
 
 
-class Machine:
-    """A host that says plausible things; the same at the same second."""
+class MachineDouble:
+    """A host with plausible values, the same for the same second."""
 
     def __init__(self, name: str, gpus: int, *, seed: int = 0, epoch: bytes | None = None) -> None:
         self.name = name
@@ -91,7 +91,7 @@ class Machine:
         self._seed = seed
 
     def tick(self, sequence: int, time_ns: int, *, unknown: Sequence[str] = ()) -> Tick:
-        """The record of one second; metrics named `unknown` have no value."""
+        """Return the record of one second. Metrics named in `unknown` have no value."""
         values = [round(v * c.metric.scale) for v, c in zip(self._values(sequence), self._columns, strict=True)]
         return Tick(
             host=self.name,
@@ -139,8 +139,8 @@ class Machine:
         ]
 
 
-def inventory_of(machine: Machine) -> pb.Inventory:
-    """What the machine is."""
+def inventory_of(machine: MachineDouble) -> pb.Inventory:
+    """Return the machine's inventory."""
     return pb.Inventory(
         operating_system="Debian GNU/Linux 12",
         kernel="6.1.0-18-amd64",
@@ -171,25 +171,27 @@ def inventory_of(machine: Machine) -> pb.Inventory:
 
 
 def denied() -> UnavailableReading:
-    """A probe that lacks a permission."""
-    detail, remedy = "energy counters are root's", "give the agent CAP_DAC_READ_SEARCH, or chmod the energy_uj files"
+    """Return an unavailable reading for a missing permission."""
+    detail = "energy counters are readable only by root"
+    remedy = "give the agent CAP_DAC_READ_SEARCH, or chmod the energy_uj files"
     return UnavailableReading("rapl", "", "", Reason.DENIED, detail, remedy)
 
 
 def make_parts(
     store: Store | None = None, *, fleet: Fleet | None = None, clock: Callable[[], int] | None = None
-) -> Parts:
-    """Parts around a fleet in memory; the HTTP port is the kernel's choice."""
-    fleet = Fleet() if fleet is None else fleet  # an empty fleet is false
-    clock, own = clock or Clock(), OwnMetrics()
+) -> CollectorParts:
+    """Return the parts of a fleet in memory. The kernel chooses the HTTP port."""
+    fleet = Fleet() if fleet is None else fleet  # an empty fleet is falsy
+    clock, own = clock or WallClock(), OwnMetrics()
     store = store or MemoryStore(clock=clock)
     settings = CollectorSettings(http=HttpSettings(listen="127.0.0.1:0"))
-    return Parts(
+    journal, active = Journal(store, own), ActiveEntries()
+    return CollectorParts(
         settings=settings,
         fleet=fleet,
         store=store,
-        timeline=Timeline(store, Journal(store, own), ActiveEntries()),
-        silences=Silences(),
+        timeline=Timeline(store, journal, active),
+        notifier=Notifier(settings.notify, journal, active, store, own, clock),
         diagnosis=Diagnosis(fleet, settings.diagnosis),
         clock=clock,
         renderings=Renderings(fleet, own, clock=clock),
@@ -197,8 +199,8 @@ def make_parts(
     )
 
 
-class Clock:
-    """A wall clock that stands until it is moved."""
+class WallClock:
+    """A wall clock that only the test moves."""
 
     def __init__(self, now_ns: int = 1_893_456_000 * SECOND_NS) -> None:
         self.now_ns = now_ns
@@ -208,8 +210,8 @@ class Clock:
 
 
 @contextlib.asynccontextmanager
-async def serving(parts: Parts, *, request_seconds: float = REQUEST_SECONDS) -> AsyncIterator[str]:
-    """The real server on a port of the kernel's choice; yields its address."""
+async def serving(parts: CollectorParts, *, request_seconds: float = REQUEST_SECONDS) -> AsyncIterator[str]:
+    """Run the real server on a port that the kernel chooses. Yield its address."""
     listener = bind(parts.settings.http)
     host, port = listener.getsockname()[:2]
     settings = replace_listen(parts, f"{host}:{port}")
@@ -234,22 +236,22 @@ async def serving(parts: Parts, *, request_seconds: float = REQUEST_SECONDS) -> 
             stop.set()
 
 
-def replace_listen(parts: Parts, listen: str) -> Parts:
-    """The same parts at another address."""
+def replace_listen(parts: CollectorParts, listen: str) -> CollectorParts:
+    """Return the parts with another address."""
     http = msgspec.structs.replace(parts.settings.http, listen=listen)
     return replace(parts, settings=msgspec.structs.replace(parts.settings, http=http))
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """What came back."""
+class FetchedAnswer:
+    """An HTTP answer."""
 
     status: int
     headers: Message
     body: bytes
 
     def json(self) -> Any:
-        """The body, inflated and decoded."""
+        """Return the body, decompressed and decoded."""
         return msgspec.json.decode(
             gzip.decompress(self.body) if self.headers["content-encoding"] == "gzip" else self.body
         )
@@ -257,16 +259,16 @@ class Answered:
 
 async def fetch(
     url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None, body: bytes | None = None
-) -> Answered:
-    """Ask without blocking the event loop, on which the server runs too."""
+) -> FetchedAnswer:
+    """Send a request without blocking the event loop, on which the server runs as well."""
     return await asyncio.to_thread(_fetch, urllib.request.Request(url, body, dict(headers or {}), method=method))  # noqa: S310
 
 
-def _fetch(request: urllib.request.Request) -> Answered:
+def _fetch(request: urllib.request.Request) -> FetchedAnswer:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(request, timeout=10) as answer:
-            return Answered(answer.status, answer.headers, answer.read())
+            return FetchedAnswer(answer.status, answer.headers, answer.read())
     except urllib.error.HTTPError as error:
         with error:
-            return Answered(error.code, error.headers, error.read())
+            return FetchedAnswer(error.code, error.headers, error.read())

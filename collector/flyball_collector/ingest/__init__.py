@@ -1,1 +1,1 @@
-"""Ingest: agents' streams in; checked, deduplicated and gathered records out, to the fleet and the store."""
+"""Ingest: receives the agents' streams; checks and deduplicates records, and passes them to the fleet and the store."""

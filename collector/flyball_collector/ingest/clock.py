@@ -1,21 +1,21 @@
-"""The collector's clocks, handed in so that time is a parameter."""
+"""The collector's clocks, passed as arguments so that tests control time."""
 
 import time
 from typing import Protocol
 
 
 class Clock(Protocol):
-    """Wall time for what is stored, monotonic time for what is waited for."""
+    """Wall time for stored data, monotonic time for waits."""
 
     def time_ns(self) -> int:
-        """Nanoseconds since 1970; may step."""
+        """Return nanoseconds since 1970. It may step."""
 
     def monotonic(self) -> float:
-        """Seconds since some moment; never steps."""
+        """Return seconds since an arbitrary moment. It never steps."""
 
 
 class SystemClock:
-    """The machine's clocks."""
+    """The system's clocks."""
 
     def time_ns(self) -> int:
         return time.time_ns()

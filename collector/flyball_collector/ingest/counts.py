@@ -1,4 +1,4 @@
-"""What ingest counts: plain integers on the hot path, handed to the exporter once a second."""
+"""Counters of ingest: plain integers on the hot path, exported once a second."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Counts:
-    """Totals since start."""
+    """Totals since the start."""
 
     messages: int = 0
     message_bytes: int = 0
@@ -28,5 +28,5 @@ class Counts:
     refused_definitions: int = 0
     throttled_records: int = 0
     definitions: Counter[str] = field(default_factory=Counter)  # by kind
-    write_seconds: list[float] = field(default_factory=list)  # of writes to the store since the last publishing
-    lags_seconds: list[float] = field(default_factory=list)  # of live records since the last publishing
+    write_seconds: list[float] = field(default_factory=list)  # of writes to the store since the last export
+    lags_seconds: list[float] = field(default_factory=list)  # of live records since the last export

@@ -1,4 +1,4 @@
-"""Definitions: what digests in records stand for; verified, parsed within limits, kept for the store once each."""
+"""Definitions that records refer to by digest: verified, parsed within limits, and stored once each."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -32,16 +32,16 @@ DOCUMENT_KINDS = {
 
 
 class Definitions:
-    """Shared by all streams, so that equal definitions of many hosts lie in memory once."""
+    """Shared by all streams, so that equal definitions of many hosts are in memory only once."""
 
     def __init__(self, limits: LimitSettings, put_document: PutDocument) -> None:
         self._limits = limits
         self._put_document = put_document
         self._meanings: OrderedDict[int, Meaning] = OrderedDict()
-        self._metrics: dict[bytes, Metric] = {}  # by what told of them
+        self._metrics: dict[bytes, Metric] = {}  # by their serialized declaration
 
     def learn(self, definition: pb.Definition) -> Meaning | None:
-        """Check a definition and hand it to the store; `None` for a kind of a newer version."""
+        """Check a definition and store it. Return `None` for a kind of a newer version."""
         kind = DOCUMENT_KINDS.get(definition.kind)
         if kind is None:
             return None
@@ -50,23 +50,23 @@ class Definitions:
             return known
         body = definition.body
         if digest(body) != definition.digest:
-            raise Malformed("definition", f"{kind} {definition.digest:016x} has a body of digest {digest(body):016x}")
+            raise Malformed("definition", f"{kind} {definition.digest:016x} has a body with digest {digest(body):016x}")
         meaning = self._parse(definition)
         self._put_document(kind, f"{definition.digest:016x}", body)
         self._know(definition.digest, meaning)
         return meaning
 
     def layout(self, digest: int) -> KnownLayout | None:
-        """A layout that is known already; from any thread."""
+        """Return a layout if it is already known. Any thread may call this."""
         known = self._meanings.get(digest)
         return known if isinstance(known, KnownLayout) else None
 
     def recall(self, layout: KnownLayout) -> None:
-        """Know a layout that the store has."""
+        """Remember a layout that was read from the store."""
         self._know(layout.digest, layout)
 
     def read_layout(self, body: bytes, digest: int) -> KnownLayout:
-        """A layout of this name, within limits; raises `Malformed`. From any thread."""
+        """Parse a layout within limits. Raises `Malformed`. Any thread may call this."""
         try:
             return self._layout(body, digest)
         except WireError as error:
@@ -91,20 +91,20 @@ class Definitions:
         layout = Layout.parse(body, self._metric)
         columns = layout.columns
         if len(columns) > self._limits.columns:
-            raise Malformed("definition", f"layout of {len(columns)} columns; at most {self._limits.columns}")
+            raise Malformed("definition", f"layout of {len(columns)} columns; the limit is {self._limits.columns}")
         if len({(column.metric.name, column.labels) for column in columns}) != len(columns):
-            raise Malformed("definition", "layout has a column twice")
+            raise Malformed("definition", "layout with a duplicate column")
         longest = self._limits.label_bytes
         for column in columns:
             for value in column.labels:
                 if len(value) > longest:
                     raise _too_long(f"label of {column.metric.name}", value, longest)
-        # The wire's name holds, even where a newer agent says more than this version would write again.
+        # The digest of the wire stays, even if a newer agent's body has fields that this version would not write.
         layout.__dict__["digest"] = name
         return KnownLayout(layout)
 
     def _metric(self, message: pb.Metric) -> Metric:
-        """Hosts use the same ones: each is read once, and lies in memory once."""
+        """Parse a metric once, because many hosts declare the same ones."""
         body = message.SerializeToString()
         known = self._metrics.get(body)
         if known is None:
@@ -112,7 +112,7 @@ class Definitions:
             _check(f"help of {metric.name}", metric.help, _HELP_BYTES)
             _check(f"unit of {metric.name}", metric.unit, _UNIT_BYTES)
             if len(metric.states) > _STATES:
-                raise Malformed("definition", f"{metric.name} has {len(metric.states)} states; at most {_STATES}")
+                raise Malformed("definition", f"{metric.name} has {len(metric.states)} states; the limit is {_STATES}")
             if len(self._metrics) >= _CACHED:
                 self._metrics.clear()
             known = self._metrics[body] = metric
@@ -121,18 +121,18 @@ class Definitions:
     def _unavailable(self, body: bytes) -> tuple[UnavailableReading, ...]:
         unavailable = parse_unavailable(body)
         if len(unavailable) > _UNAVAILABLE:
-            raise Malformed("definition", f"{len(unavailable)} unavailable readings; at most {_UNAVAILABLE}")
+            raise Malformed("definition", f"{len(unavailable)} unavailable readings; the limit is {_UNAVAILABLE}")
         for unavailable_reading in unavailable:
             for text in (unavailable_reading.probe, unavailable_reading.metric, unavailable_reading.resource):
-                _check("name in a unavailable_reading", text, self._limits.label_bytes)
+                _check("name in an unavailable reading", text, self._limits.label_bytes)
             for text in (unavailable_reading.detail, unavailable_reading.remedy):
-                _check("text of a unavailable_reading", text, _HELP_BYTES)
+                _check("text of an unavailable reading", text, _HELP_BYTES)
         return unavailable
 
     def _tenancy(self, body: bytes) -> pb.Tenancy:
         tenancy = pb.Tenancy.FromString(body)
         if len(tenancy.members) > _MEMBERS:
-            raise Malformed("definition", f"tenancy of {len(tenancy.members)} members; at most {_MEMBERS}")
+            raise Malformed("definition", f"tenancy of {len(tenancy.members)} members; the limit is {_MEMBERS}")
         return tenancy
 
 
@@ -142,4 +142,4 @@ def _check(what: str, value: str, limit: int) -> None:
 
 
 def _too_long(what: str, value: str, limit: int) -> Malformed:
-    return Malformed("definition", f"{what} of {len(value)} characters; at most {limit}")
+    return Malformed("definition", f"{what} of {len(value)} characters; the limit is {limit}")

@@ -1,4 +1,4 @@
-"""What an agent says first, checked: which epochs it has, and up to where."""
+"""Checks an agent's hello, which lists its epochs and their sequences."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ _LATEST_SEQUENCE = 1 << 53
 
 
 @dataclass(frozen=True, slots=True)
-class Spooled:
+class SpooledEpoch:
     """An epoch of which the agent has the sequences first … next - 1."""
 
     id: bytes
@@ -30,21 +30,21 @@ class Spooled:
 
     @property
     def ticks(self) -> int:
-        """Ticks of a block: as many as a minute has."""
+        """Return the ticks of a block, which covers a minute."""
         return max(1, _MINUTE_MS // self.interval_ms)
 
 
 @dataclass(frozen=True, slots=True)
-class Greeting:
+class AgentHello:
     """A valid hello."""
 
     host: str
     agent_version: str
-    epochs: tuple[Spooled, ...]  # the current one last
+    epochs: tuple[SpooledEpoch, ...]  # the current one last
 
 
-def check_hello(hello: pb.Hello) -> Greeting:
-    """Take a hello from outside; says what is wrong with it."""
+def check_hello(hello: pb.Hello) -> AgentHello:
+    """Check a hello from outside. Raises `Rejection` with the fault."""
     host = check_host(hello.host)
     if hello.protocol < OLDEST_PROTOCOL:
         raise Rejection(
@@ -54,27 +54,27 @@ def check_hello(hello: pb.Hello) -> Greeting:
             f"this collector serves {OLDEST_PROTOCOL} and newer: upgrade the agent",
         )
     if not 1 <= len(hello.epochs) <= _EPOCHS:
-        raise _invalid(f"hello names {len(hello.epochs)} epochs; expected 1 to {_EPOCHS}")
+        raise _invalid(f"hello lists {len(hello.epochs)} epochs; expected 1 to {_EPOCHS}")
     epochs = tuple(_check_epoch(spooled) for spooled in hello.epochs)
     if len({epoch.id for epoch in epochs}) != len(epochs):
-        raise _invalid("hello names an epoch twice")
+        raise _invalid("hello lists an epoch twice")
     if epochs[-1].ended:
         raise _invalid("the last epoch of hello is the current one and cannot have ended")
-    return Greeting(host, hello.agent_version[:_VERSION_BYTES], epochs)
+    return AgentHello(host, hello.agent_version[:_VERSION_BYTES], epochs)
 
 
-def _check_epoch(spooled: pb.SpooledEpoch) -> Spooled:
+def _check_epoch(spooled: pb.SpooledEpoch) -> SpooledEpoch:
     epoch = spooled.epoch
     if len(epoch.id) != 16:
         raise _invalid(f"epoch id of {len(epoch.id)} bytes; expected 16")
     interval = epoch.interval_ms
     if not 0 < interval <= _DAY_MS or (_MINUTE_MS % interval and interval % _MINUTE_MS):
-        raise _invalid(f"interval of {interval} ms: a minute must be a multiple of it, or it of a minute")
+        raise _invalid(f"interval of {interval} ms; it must divide a minute or be a multiple of a minute")
     if len(epoch.boot_id) > _BOOT_ID_BYTES:
-        raise _invalid(f"boot id of {len(epoch.boot_id)} characters; at most {_BOOT_ID_BYTES}")
+        raise _invalid(f"boot id of {len(epoch.boot_id)} characters; the limit is {_BOOT_ID_BYTES}")
     if not spooled.first <= spooled.next <= _LATEST_SEQUENCE:
-        raise _invalid(f"sequences {spooled.first} … {spooled.next} of epoch {epoch.id.hex()} are no range")
-    return Spooled(epoch.id, epoch.boot_id, interval, spooled.first, spooled.next, spooled.ended)
+        raise _invalid(f"sequences {spooled.first} … {spooled.next} of epoch {epoch.id.hex()} are not a valid range")
+    return SpooledEpoch(epoch.id, epoch.boot_id, interval, spooled.first, spooled.next, spooled.ended)
 
 
 def _invalid(message: str) -> Rejection:

@@ -1,4 +1,4 @@
-"""Who is at the other end of a stream: the name a host gives itself, and the names its certificate allows."""
+"""Checks a host's name, and that its certificate contains that name."""
 
 import re
 
@@ -9,7 +9,7 @@ _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 
 
 def check_host(name: str) -> str:
-    """A host name that is safe in metrics, paths and HTML."""
+    """Return the name if it is safe in metrics, paths and HTML. Raises `Rejection`."""
     if not _HOST.fullmatch(name):
         raise Rejection(
             StatusCode.INVALID_ARGUMENT,
@@ -21,11 +21,12 @@ def check_host(name: str) -> str:
 
 
 def check_certificate(host: str, names: frozenset[str]) -> None:
-    """The certificate must name this very host."""
+    """Raise `Rejection` unless the certificate names this host."""
     if host not in names:
         allowed = ", ".join(sorted(names)) or "no host"
         raise Rejection(
             StatusCode.PERMISSION_DENIED,
             "certificate",
-            f"host {host!r} came with a certificate for {allowed}; issue one with `flyball certs issue {host}`",
+            f"host {host!r} presented a certificate for {allowed}; "
+            f"issue the right one with `flyball certs issue {host}`",
         )

@@ -1,4 +1,4 @@
-"""What a restarted collector should still know of a host."""
+"""The stored facts of a host that a restarted collector reads."""
 
 import msgspec
 
@@ -10,4 +10,4 @@ class KnownHost(msgspec.Struct, frozen=True):
     boot_id: str
     interval_ms: int
     last_seen_ns: int
-    said_goodbye: bool
+    goodbye: bool = False  # documents of older versions have another key

@@ -1,10 +1,10 @@
-"""How much one host may send: records a second, and definitions an hour."""
+"""Limits for each host: records a second, and definitions an hour."""
 
 _HOUR_SECONDS = 3600.0
 
 
 class TokenBucket:
-    """A rate with room for a burst of `burst_seconds`."""
+    """A rate limit that allows a burst of `burst_seconds`."""
 
     __slots__ = ("_capacity", "_rate", "_then", "_tokens")
 
@@ -14,7 +14,7 @@ class TokenBucket:
         self._then = now
 
     def take(self, count: int, now: float) -> bool:
-        """Spend `count`; false when that is more than the rate allows."""
+        """Spend `count` tokens. Return False if that exceeds the rate."""
         self._tokens = min(self._capacity, self._tokens + (now - self._then) * self._rate)
         self._then = now
         if count > self._tokens:
@@ -24,7 +24,7 @@ class TokenBucket:
 
 
 class HourlyQuota:
-    """How many *different* things a host may name in an hour; repeating one costs nothing."""
+    """Limits the number of *different* definitions in an hour. Repetitions are free."""
 
     __slots__ = ("_limit", "_seen", "_started")
 
@@ -34,7 +34,7 @@ class HourlyQuota:
         self._seen: set[int] = set()
 
     def allows(self, digest: int, now: float) -> bool:
-        """Count a digest; false when it is one too many."""
+        """Count a digest. Return False if it exceeds the limit."""
         if now - self._started >= _HOUR_SECONDS:
             self._started = now
             self._seen.clear()

@@ -1,56 +1,56 @@
-"""Open blocks of every epoch: begun, complete, stored, let go of and asked for again."""
+"""The life of open blocks: opened, complete, stored, or dropped and requested again."""
 
 from collections.abc import Mapping
 
 from flyball_collector.blocks.block import BlockKey
+from flyball_collector.ingest.block_buffer import BlockBuffer, OpenBlock
 from flyball_collector.ingest.clock import Clock
 from flyball_collector.ingest.counts import Counts
-from flyball_collector.ingest.gather import Gatherer, OpenBlock
 from flyball_collector.ingest.source import OpenEpoch, Source
 from flyball_proto.ranges import RangeSet
 
 
 class OpenBlocks:
-    """Keeps books and gatherer in step; called from the event loop only."""
+    """Keeps epoch books and the block buffer consistent. Only the event loop may call it."""
 
-    def __init__(self, sources: Mapping[str, Source], gatherer: Gatherer, counts: Counts, clock: Clock) -> None:
+    def __init__(self, sources: Mapping[str, Source], buffer: BlockBuffer, counts: Counts, clock: Clock) -> None:
         self._sources = sources
-        self._gatherer = gatherer
+        self._buffer = buffer
         self._counts = counts
         self._clock = clock
         self._rewinding: dict[OpenEpoch, None] = {}
 
-    def of(self, epoch: OpenEpoch, number: int, *, replay: bool) -> OpenBlock:
-        """The open block of that number, opened if need be."""
+    def get_or_open(self, epoch: OpenEpoch, number: int, *, replay: bool) -> OpenBlock:
+        """Return the open block with that number. Open it if necessary."""
         block = epoch.blocks.get(number)
         if block is None:
             key = BlockKey(epoch.host, epoch.id, number)
             now, now_ns = self._clock.monotonic(), self._clock.time_ns()
             block = OpenBlock(key, epoch.book.ticks, epoch.blocks, now, replay, now_ns)
-            self._gatherer.open(block)
+            self._buffer.open(block)
         return block
 
     def check(self, epoch: OpenEpoch, block: OpenBlock) -> None:
-        """Have it written if nothing more will come of it."""
+        """Queue the block for writing if it is complete."""
         if epoch.book.complete(block.key.number):
-            self._gatherer.ready(block)
+            self._buffer.mark_ready(block)
 
-    def write(self, epoch: OpenEpoch) -> None:
-        """Have everything of an epoch written now, complete or not."""
+    def flush(self, epoch: OpenEpoch) -> None:
+        """Queue all blocks of an epoch for writing, complete or not."""
         for block in list(epoch.blocks.values()):
-            self._gatherer.ready(block)
+            self._buffer.mark_ready(block)
 
     def stored(self, key: BlockKey, settled: RangeSet) -> None:
-        """A block is durable: acknowledge what that settles."""
-        source, epoch = self._of_key(key)
+        """Note that a block is durable, and acknowledge the sequences that this settles."""
+        source, epoch = self._owner_of(key)
         if source is not None and epoch is not None and epoch.book.settle(settled) and source.stream is not None:
             source.stream.outbox.acknowledge(epoch.id, epoch.book.settled)
 
     def shed(self) -> None:
-        """Too much is held: let go of the cheapest to get again."""
-        for key in self._gatherer.shed():
+        """Over budget, drop the rows that cost least to get again."""
+        for key in self._buffer.shed():
             self._counts.blocks_dropped += 1
-            _, epoch = self._of_key(key)
+            _, epoch = self._owner_of(key)
             lowest = epoch.book.release(key.number) if epoch is not None else None
             if epoch is None or lowest is None:
                 continue
@@ -58,7 +58,7 @@ class OpenBlocks:
             self._rewinding[epoch] = None
 
     def rewind(self) -> None:
-        """Ask again for what was let go, each epoch once: whoever has no stream is asked by its next welcome."""
+        """Request dropped rows again, once an epoch. A host without a stream learns it from its next welcome."""
         for epoch in list(self._rewinding):
             source = self._sources.get(epoch.host)
             if source is not None and source.stream is not None and epoch.rewind_from is not None:
@@ -68,11 +68,11 @@ class OpenBlocks:
         self._rewinding.clear()
 
     def forget(self, epoch: OpenEpoch) -> None:
-        """Nobody wants what was not stored of it yet."""
+        """Drop the blocks of an epoch that are not stored yet."""
         self._rewinding.pop(epoch, None)
         for block in list(epoch.blocks.values()):
-            self._gatherer.forget(block)
+            self._buffer.discard(block)
 
-    def _of_key(self, key: BlockKey) -> tuple[Source | None, OpenEpoch | None]:
+    def _owner_of(self, key: BlockKey) -> tuple[Source | None, OpenEpoch | None]:
         source = self._sources.get(key.host)
         return source, source.epochs.get(key.epoch) if source is not None else None

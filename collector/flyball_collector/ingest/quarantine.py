@@ -1,4 +1,4 @@
-"""Quarantine: samples of what was refused, in a ring of documents, for whoever looks for the cause."""
+"""Samples of refused records, in a ring of documents, for finding the cause."""
 
 import base64
 
@@ -11,7 +11,7 @@ _SAMPLE_BYTES = 4096
 _EVERY_SECONDS = 1.0
 
 
-class Sample(msgspec.Struct, frozen=True):
+class QuarantineSample(msgspec.Struct, frozen=True):
     """The body of a document of kind `quarantine`."""
 
     host: str
@@ -24,7 +24,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 class Quarantine:
-    """At most one sample a second and reason; the oldest of 128 makes room. Everything is counted elsewhere."""
+    """Keeps at most one sample a second for each reason, in a ring of 128. All refusals are counted elsewhere."""
 
     def __init__(self, put_document: PutDocument) -> None:
         self._put_document = put_document
@@ -34,11 +34,11 @@ class Quarantine:
     def sample(
         self, host: str, epoch: bytes, reason: str, detail: str, raw: bytes, received_ns: int, now: float
     ) -> None:
-        """Keep these bytes, unless there was one of its kind just now."""
+        """Store a sample, unless one with the same reason was stored within the last second."""
         if now - self._last.get(reason, -_EVERY_SECONDS) < _EVERY_SECONDS:
             return
         self._last[reason] = now
         encoded = base64.b64encode(raw[:_SAMPLE_BYTES]).decode()
-        sample = Sample(host, epoch.hex(), reason, detail[:500], received_ns, len(raw), encoded)
+        sample = QuarantineSample(host, epoch.hex(), reason, detail[:500], received_ns, len(raw), encoded)
         self._put_document("quarantine", f"{self._slot:03d}", msgspec.json.encode(sample))
         self._slot = (self._slot + 1) % SLOTS

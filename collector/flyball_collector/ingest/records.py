@@ -1,45 +1,45 @@
-"""Records: each is checked, held for its block, and shown if it is the newest of its host. The hot path of ingest."""
+"""Takes records: checks each, adds it to its block, and shows the newest of each host. The hot path of ingest."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from flyball_collector.fleet.events import recall
+from flyball_collector.fleet.events import add_events_of
 from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.ingest.agent_stream import AgentStream
+from flyball_collector.ingest.block_buffer import BlockBuffer
 from flyball_collector.ingest.clock import Clock
 from flyball_collector.ingest.counts import Counts
-from flyball_collector.ingest.gather import Gatherer
-from flyball_collector.ingest.grants import ReplayQueue
 from flyball_collector.ingest.open_blocks import OpenBlocks
 from flyball_collector.ingest.quarantine import Quarantine
+from flyball_collector.ingest.record_batch import read_batch
 from flyball_collector.ingest.rejection import Malformed, Rejection
+from flyball_collector.ingest.replay_queue import ReplayQueue
 from flyball_collector.ingest.source import AHEAD, OpenEpoch, Source
-from flyball_collector.ingest.stream import Stream
-from flyball_collector.ingest.stretch import read_stretch
 from flyball_collector.settings import LimitSettings
 from flyball_collector.tick import Tick
 from flyball_collector.wire.status import StatusCode
 from flyball_proto.ranges import RangeSet
 from flyball_proto.v1 import telemetry_pb2 as pb
 
-STRETCH_RECORDS = 128
-"""Records of a replay between which the loop serves others, where they are alike: a millisecond."""
+BATCH_RECORDS = 128
+"""Replayed records of one layout that are handled before the event loop may continue: about a millisecond."""
 
-REPLAYED_AT_ONCE = 16
-"""The same where they are not, and each is taken by itself."""
+SLICE_RECORDS = 16
+"""The same number for records that are handled one by one."""
 
 _LATEST_SEQUENCE = 1 << 63
-_LOST_BLOCKS = 20_000  # of one message: two weeks of minutes
-_REPLAY_SLACK_BYTES = 64 * 1024  # one record may overshoot
+_LOST_BLOCKS = 20_000  # in one message: two weeks of minutes
+_REPLAY_SLACK_BYTES = 64 * 1024  # one record may exceed the grant
 
 
-class RecordTaker:
-    """Takes what streams bring; called from the event loop only."""
+class RecordHandler:
+    """Handles the records of all streams. Only the event loop may call it."""
 
     def __init__(
         self,
         limits: LimitSettings,
         fleet: Fleet,
-        gatherer: Gatherer,
+        buffer: BlockBuffer,
         blocks: OpenBlocks,
         grants: ReplayQueue,
         quarantine: Quarantine,
@@ -47,10 +47,10 @@ class RecordTaker:
         clock: Clock,
         grant: Callable[[], None],
     ) -> None:
-        """`grant` gives away the places that are free for replaying."""
+        """Create the handler. `grant` assigns free replay slots."""
         self._limits = limits
         self._fleet = fleet
-        self._gatherer = gatherer
+        self._buffer = buffer
         self._blocks = blocks
         self._grants = grants
         self._quarantine = quarantine
@@ -58,53 +58,54 @@ class RecordTaker:
         self._clock = clock
         self._grant = grant
 
-    def take(self, source: Source, stream: Stream, message: pb.Records, received_ns: int) -> None:
-        """The live records of a message."""
+    def take(self, source: Source, stream: AgentStream, message: pb.Records, received_ns: int) -> None:
+        """Take the live records of a message."""
         epoch, records = _epoch(source, message.epoch), message.records
-        self._hear_backlog(source, message.backlog_bytes)
-        if not source.bucket.take(len(records), source.heard):
+        self._update_backlog(source, message.backlog_bytes)
+        if not source.bucket.take(len(records), source.heard_at):
             self._counts.throttled_records += len(records)
             limit = self._limits.records_per_second
-            raise Rejection(StatusCode.RESOURCE_EXHAUSTED, "rate", f"more than {limit} live records a second")
+            remedy = "raise limits.records_per_second"
+            raise Rejection(StatusCode.RESOURCE_EXHAUSTED, "rate", f"more than {limit} live records a second; {remedy}")
         self._take_all(source, stream, epoch, records, received_ns, replay=False)
 
     def replay(
-        self, source: Source, stream: Stream, message: pb.Records, size: int, received_ns: int
+        self, source: Source, stream: AgentStream, message: pb.Records, size: int, received_ns: int
     ) -> Iterator[None]:
-        """Those of a replay, in parts. Stop it once the stream is not the host's any more."""
+        """Take replayed records in parts. The caller must stop when another stream has superseded this one."""
         epoch, records, limits = _epoch(source, message.epoch), message.records, self._limits
-        self._hear_backlog(source, message.backlog_bytes)
-        most = limits.replay_message_bytes + _REPLAY_SLACK_BYTES
-        if size > most or not self._grants.spend(source.state.name, size, source.heard):
-            raise Rejection(
-                StatusCode.RESOURCE_EXHAUSTED, "replay", f"{size} bytes of replay are more than was granted"
-            )
-        for part in _parts(records, STRETCH_RECORDS):
-            if self._take_stretch(source, stream, epoch, part, received_ns):
+        self._update_backlog(source, message.backlog_bytes)
+        limit = limits.replay_message_bytes + _REPLAY_SLACK_BYTES
+        if size > limit or not self._grants.spend(source.state.name, size, source.heard_at):
+            raise Rejection(StatusCode.RESOURCE_EXHAUSTED, "replay", f"{size} bytes of replay exceed the grant")
+        for part in _parts(records, BATCH_RECORDS):
+            if self._take_batch(source, stream, epoch, part, received_ns):
                 yield
                 continue
-            for few in _parts(part, REPLAYED_AT_ONCE):
+            for few in _parts(part, SLICE_RECORDS):
                 self._take_all(source, stream, epoch, few, received_ns, replay=True)
                 yield
 
     def take_lost(self, source: Source, message: pb.Lost) -> None:
-        """What nobody will ever see settles as if it had come."""
+        """Settle sequences that the agent declares lost."""
         epoch = _epoch(source, message.epoch)
         lost = RangeSet((part.first, part.next) for part in message.ranges)
         reach = sum(following // epoch.book.ticks - first // epoch.book.ticks + 1 for first, following in lost)
         if reach > _LOST_BLOCKS or any(following > epoch.horizon for _, following in lost):
             raise Rejection(
-                StatusCode.INVALID_ARGUMENT, "lost", f"{len(lost)} sequences of epoch {epoch.id.hex()} cannot be lost"
+                StatusCode.INVALID_ARGUMENT,
+                "lost",
+                f"{len(lost)} sequences of epoch {epoch.id.hex()} exceed what may be declared lost",
             )
         for first, following in lost:
             for number, ranges in epoch.book.declare(first, following):
-                block = self._blocks.of(epoch, number, replay=True)
+                block = self._blocks.get_or_open(epoch, number, replay=True)
                 block.lost |= ranges
                 self._counts.lost_records += len(ranges)
                 self._blocks.check(epoch, block)
 
-    def _hear_backlog(self, source: Source, backlog_bytes: int) -> None:
-        """A host says how much it would replay."""
+    def _update_backlog(self, source: Source, backlog_bytes: int) -> None:
+        """Queue or remove the host for replay by the size of its backlog."""
         state = source.state
         if backlog_bytes:
             self._grants.want(state.name)
@@ -114,19 +115,19 @@ class RecordTaker:
             return
         state.backlog_bytes = backlog_bytes
         if self._grants.vacant:
-            self._grant()  # now: a fleet that returns waits for its turns
+            self._grant()  # at once, because a returning fleet waits for its slots
 
     def _take_all(
         self,
         source: Source,
-        stream: Stream,
+        stream: AgentStream,
         epoch: OpenEpoch,
         records: Sequence[bytes],
         received_ns: int,
         *,
         replay: bool,
     ) -> None:
-        read, epoch_id = stream.door.read, epoch.id
+        read, epoch_id = stream.reader.read, epoch.id
         for raw in records:
             try:
                 tick = read(raw, epoch_id, received_ns)
@@ -135,37 +136,37 @@ class RecordTaker:
                 continue
             self._take(source, stream, epoch, tick, replay)
         if stream.outbox.overflowing:
-            raise Rejection(StatusCode.RESOURCE_EXHAUSTED, "slow_reader", "too many refusals wait to be read")
-        if self._gatherer.over_budget:
+            raise Rejection(StatusCode.RESOURCE_EXHAUSTED, "slow_reader", "the agent leaves refusals unread")
+        if self._buffer.over_budget:
             self._blocks.shed()
 
-    def _take_stretch(
-        self, source: Source, stream: Stream, epoch: OpenEpoch, records: Sequence[bytes], received_ns: int
+    def _take_batch(
+        self, source: Source, stream: AgentStream, epoch: OpenEpoch, records: Sequence[bytes], received_ns: int
     ) -> bool:
-        """Take replayed records together; false, and nothing is taken, where they must be looked at one by one."""
-        stretch = read_stretch(records, stream.layouts, received_ns)
-        if stretch is None or stretch.following > epoch.horizon or epoch.book.ended_before(stretch.following - 1):
+        """Take replayed records as a batch. Return False without taking any if they must be handled one by one."""
+        batch = read_batch(records, stream.layouts, received_ns)
+        if batch is None or batch.following > epoch.horizon or epoch.book.ended_before(batch.following - 1):
             return False
-        if not epoch.book.take_all(stretch.first, stretch.following):
+        if not epoch.book.take_all(batch.first, batch.following):
             return False
-        stretch.correct(partial(_corrected, source, epoch))
+        batch.correct(partial(_corrected, source, epoch))
         self._counts.records += len(records)
         self._counts.replayed_records += len(records)
-        for number, rows in stretch.blocks(epoch.book.ticks):
-            block = self._blocks.of(epoch, number, replay=True)
-            self._gatherer.add_rows(block, rows)
+        for number, rows in batch.blocks(epoch.book.ticks):
+            block = self._blocks.get_or_open(epoch, number, replay=True)
+            self._buffer.add_rows(block, rows)
             self._blocks.check(epoch, block)
-        for told in stretch.told:
-            source.state.events = recall(source.state.events, told)
-        if self._gatherer.over_budget:
+        for record in batch.event_records:
+            source.state.events = add_events_of(source.state.events, record)
+        if self._buffer.over_budget:
             self._blocks.shed()
         return True
 
-    def _take(self, source: Source, stream: Stream, epoch: OpenEpoch, tick: Tick, replay: bool) -> None:
+    def _take(self, source: Source, stream: AgentStream, epoch: OpenEpoch, tick: Tick, replay: bool) -> None:
         sequence = tick.sequence
         book, counts = epoch.book, self._counts
         if sequence >= epoch.horizon or book.ended_before(sequence):
-            error = Malformed("sequence", f"sequence {sequence} of epoch {epoch.id.hex()} was not announced")
+            error = Malformed("sequence", f"sequence {sequence} of epoch {epoch.id.hex()} is beyond what hello listed")
             self._refuse(stream, epoch, error, b"", tick.received_ns)
             return
         if not book.take(sequence):
@@ -175,18 +176,18 @@ class RecordTaker:
         counts.records += 1
         counts.replayed_records += replay
         number = sequence // book.ticks
-        block = epoch.blocks.get(number) or self._blocks.of(epoch, number, replay=replay)
+        block = epoch.blocks.get(number) or self._blocks.get_or_open(epoch, number, replay=replay)
         if not replay and epoch is source.current and sequence > epoch.newest:
             self._show(source, stream, epoch, tick)
-        if tick.told is not None:
-            source.state.events = recall(source.state.events, tick.told)
-            tick.told = None
-        self._gatherer.add(block, tick)
+        if tick.parsed_extras is not None:
+            source.state.events = add_events_of(source.state.events, tick.parsed_extras)
+            tick.parsed_extras = None
+        self._buffer.add(block, tick)
         if book.complete(number):
-            self._gatherer.ready(block)
+            self._buffer.mark_ready(block)
 
-    def _show(self, source: Source, stream: Stream, epoch: OpenEpoch, tick: Tick) -> None:
-        """The newest word of a host goes to the fleet."""
+    def _show(self, source: Source, stream: AgentStream, epoch: OpenEpoch, tick: Tick) -> None:
+        """Apply the newest record of a host to the fleet."""
         epoch.newest = tick.sequence
         epoch.horizon = max(epoch.horizon, tick.sequence + AHEAD)
         tick.live = True
@@ -201,8 +202,8 @@ class RecordTaker:
             source.tenancy = tick.tenancy
             state.tenancy = stream.tenancies.get(tick.tenancy)
 
-    def _refuse(self, stream: Stream, epoch: OpenEpoch, error: Malformed, raw: bytes, received_ns: int) -> None:
-        """Count it, sample it, tell the agent; a refused sequence settles with its block."""
+    def _refuse(self, stream: AgentStream, epoch: OpenEpoch, error: Malformed, raw: bytes, received_ns: int) -> None:
+        """Count a refused record, sample it and report it to the agent. Its sequence settles with its block."""
         self._counts.refused_records[error.reason] += 1
         now = self._clock.monotonic()
         self._quarantine.sample(epoch.host, epoch.id, error.reason, str(error), raw, received_ns, now)
@@ -214,7 +215,7 @@ class RecordTaker:
                 stream.outbox.refuse(epoch.id, RangeSet.of([sequence]), error.reason)
             return
         for number, ranges in epoch.book.declare(sequence, sequence + 1):
-            block = self._blocks.of(epoch, number, replay=False)
+            block = self._blocks.get_or_open(epoch, number, replay=False)
             block.refused |= ranges
             block.received_ns = max(block.received_ns, received_ns)
             stream.outbox.refuse(epoch.id, ranges, error.reason)
@@ -227,18 +228,18 @@ def _epoch(source: Source, name: bytes) -> OpenEpoch:
         raise Rejection(
             StatusCode.FAILED_PRECONDITION,
             "epoch",
-            f"epoch {name[:16].hex()} was not named in hello; say hello again",
+            f"epoch {name[:16].hex()} was not in hello; send hello again",
         )
     return epoch
 
 
 def _correct(source: Source, epoch: OpenEpoch, tick: Tick) -> None:
-    """Collector time of the sample."""
+    """Set the tick's time on the collector's clock."""
     tick.corrected_ns = _corrected(source, epoch, tick.agent_ns, tick.boot_ns, tick.received_ns)
 
 
 def _corrected(source: Source, epoch: OpenEpoch, agent_ns: int, boot_ns: int, received_ns: int) -> int:
-    """Of an epoch whose boot nobody timed it is what the host's wall clock said."""
+    """Return the sample's time on the collector's clock. Without a clock offset it is the host's wall clock."""
     offset = epoch.clock.offset_ns
     if offset is not None:
         return min(boot_ns + offset, received_ns)

@@ -1,10 +1,10 @@
-"""What ends an agent's stream, or refuses a record: said to the sender, counted, and nothing else is disturbed."""
+"""Errors that end an agent's stream or refuse a record. The sender gets the reason, and it is counted."""
 
 from flyball_collector.wire.status import StatusCode
 
 
 class Rejection(Exception):
-    """A stream must end; `reason` is the word that metrics count it under."""
+    """A stream must end. `reason` is the label under which it is counted."""
 
     def __init__(self, code: StatusCode, reason: str, message: str) -> None:
         super().__init__(message)
@@ -14,7 +14,7 @@ class Rejection(Exception):
 
 
 class Malformed(Exception):
-    """A record or definition cannot be taken; `sequence` is `None` where even that could not be read."""
+    """A record or definition is invalid. `sequence` is `None` if it is unreadable."""
 
     def __init__(self, reason: str, detail: str, sequence: int | None = None) -> None:
         super().__init__(f"{reason}: {detail}")

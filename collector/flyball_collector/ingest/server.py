@@ -1,4 +1,4 @@
-"""The ingest server: streams of the agents, the writer towards the store, and a look around once a second."""
+"""The ingest server: the agents' streams, the writer to the store, and periodic work every second."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -10,24 +10,24 @@ import structlog
 
 from flyball_collector.blocks.block import BlockKey, RowGroup
 from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.ingest.block_buffer import BlockBuffer
 from flyball_collector.ingest.clock import Clock
 from flyball_collector.ingest.counts import Counts
-from flyball_collector.ingest.gather import Gatherer
-from flyball_collector.ingest.hello import Spooled
+from flyball_collector.ingest.hello import SpooledEpoch
 from flyball_collector.ingest.intake import Intake
-from flyball_collector.ingest.publish import Publisher
-from flyball_collector.ingest.recent import rows_between
+from flyball_collector.ingest.metrics_publisher import MetricsPublisher
+from flyball_collector.ingest.open_rows import rows_between
 from flyball_collector.ingest.session import WRITE_SECONDS, Session
-from flyball_collector.ingest.warm import Warmer
+from flyball_collector.ingest.warm_up import WarmUp
 from flyball_collector.ingest.writer import BlockWriter
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.security.tokens import split_listen
 from flyball_collector.settings import CollectorSettings
 from flyball_collector.store.contract import Store, StoreError
-from flyball_collector.wire.call import Call
 from flyball_collector.wire.acceptor import Contexts
+from flyball_collector.wire.call import Call
 from flyball_collector.wire.events import Limits
-from flyball_collector.wire.health import Health
+from flyball_collector.wire.health import HealthService
 from flyball_collector.wire.listening_sockets import open_listening_sockets
 from flyball_collector.wire.server import Server
 from flyball_collector.wire.status import StatusCode
@@ -39,12 +39,12 @@ log = structlog.get_logger()
 
 SERVICE = "flyball.v1.Telemetry"
 _READERS = 4
-_ASK_SECONDS = 7.0  # agents wait ten for their welcome
-_REMEMBER_SECONDS = 600.0
+_SETTLED_SECONDS = 7.0  # agents wait ten seconds for their welcome
+_SAVE_HOSTS_SECONDS = 600.0
 
 
 class IngestServer:
-    """Takes what agents send. `start`, then `stop`; both once."""
+    """Receives the agents' data. Call `start` and then `stop`, each once."""
 
     def __init__(
         self,
@@ -61,20 +61,20 @@ class IngestServer:
         self._clock = clock
         self._secured = contexts is not None
         self.counts = Counts()
-        self._welcome = _welcome(settings)
-        self._publisher = Publisher(self.counts, metrics)
-        self._gatherer = Gatherer(settings.limits.open_blocks_bytes)
-        self._writer = BlockWriter(store, self._gatherer, self.counts, self._stored, settings.store.time_limit_seconds)
-        self._intake = Intake(settings, fleet, self._gatherer, self.counts, clock, self._writer.put_document)
+        self._common_welcome = _common_welcome(settings)
+        self._publisher = MetricsPublisher(self.counts, metrics)
+        self._buffer = BlockBuffer(settings.limits.open_blocks_bytes)
+        self._writer = BlockWriter(store, self._buffer, self.counts, self._stored, settings.store.time_limit_seconds)
+        self._intake = Intake(settings, fleet, self._buffer, self.counts, clock, self._writer.put_document)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="store-reader")
         self._sessions: set[Session] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
         hours_ns = round(settings.forget_host_hours * 3600 * 1_000_000_000)
-        self._warmer: Warmer | None = Warmer(store, fleet, clock, hours_ns, self._intake.definitions)
+        self._warm_up: WarmUp | None = WarmUp(store, fleet, clock, hours_ns, self._intake.definitions)
         self.warming = True
         self._warming: asyncio.Task[None] | None = None
-        self._health = Health((SERVICE,))
+        self._health = HealthService((SERVICE,))
         self._server = Server(
             {f"/{SERVICE}/Connect": self._connect, **self._health.handlers},
             Limits(settings.limits.message_bytes),
@@ -85,13 +85,13 @@ class IngestServer:
 
     @property
     def store_up(self) -> bool:
-        """Whether the last write succeeded; while false, nothing is acknowledged."""
+        """Return True if the last write succeeded. While False, nothing is acknowledged."""
         return self._writer.store_up
 
     @property
-    def behind(self) -> bool:
-        """Whether the past is being read, or a fleet has returned that has much to replay."""
-        return self.warming or self._intake.grants.crowded
+    def catching_up(self) -> bool:
+        """Return True during warm-up, or while much of a returning fleet has a backlog to replay."""
+        return self.warming or self._intake.grants.busy
 
     @property
     def streams(self) -> int:
@@ -99,45 +99,45 @@ class IngestServer:
 
     @property
     def open_bytes(self) -> int:
-        """Memory of rows that are not stored yet."""
-        return self._gatherer.size_bytes
+        """Return the bytes of rows that are not stored yet."""
+        return self._buffer.size_bytes
 
     def recent_rows(self, host: str, start_ns: int, end_ns: int) -> Sequence[RowGroup]:
-        """Rows of a host that may not be stored yet, in corrected time; from any thread."""
-        return rows_between(self._gatherer.of_host(host), start_ns, end_ns)
+        """Return a host's rows that may not be stored yet, by corrected time. Any thread may call this."""
+        return rows_between(self._buffer.blocks_of(host), start_ns, end_ns)
 
     def forget_host(self, name: str) -> None:
-        """A host was removed: end its stream, drop what is not stored. On the event loop."""
+        """End the stream of a removed host and drop its unstored data. Call it on the event loop."""
         self._intake.forget(name)
         self._writer.drop_documents(name)
 
     async def start(self) -> int:
-        """Listen and work; returns the port. OSError where it cannot open_listening_sockets."""
+        """Start listening and working. Return the port. Raises `OSError` if it cannot listen."""
         address = self._settings.grpc.listen
         listeners = await asyncio.to_thread(open_listening_sockets, *split_listen(address))
         port = int(listeners[0].getsockname()[1])
         self._server.start(listeners)
         self._warming = asyncio.create_task(self._warm(), name="ingest-warm")
         self._spawn("ingest-writer", self._writer.run())
-        self._spawn("ingest-tend", self._tend())
+        self._spawn("ingest-periodic", self._every_second())
         log.info("ingest_listening", address=address, port=port, tls=self._secured)
         return port
 
     async def failed(self) -> None:
-        """Returns, or raises, only when a part that must not end has ended."""
+        """Return, or raise, when a task that must not end has ended."""
         done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()
 
     async def stop(self, grace: float) -> None:
-        """Send agents away, write open blocks, let go."""
+        """End all streams, write open blocks, and release resources."""
         self._stopping = True
         if self._warming is not None:
             self._warming.cancel()
         deadline = self._clock.monotonic() + grace
         self._health.stop_serving()
         for session in tuple(self._sessions):
-            session.end(StatusCode.UNAVAILABLE, "stopping", "the collector stops; reconnect")
+            session.end(StatusCode.UNAVAILABLE, "stopping", "the collector is stopping; reconnect")
         await self._server.stop(min(grace, 1.0))
         for source in self._intake.sources.values():
             self._intake.write_open_blocks(source)
@@ -147,38 +147,38 @@ class IngestServer:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if left := self._gatherer.open_blocks:
-            log.warning("blocks_not_written", blocks=left, remedy="agents still have them and send them again")
+        if left := self._buffer.open_blocks:
+            log.warning("blocks_not_written", blocks=left, remedy="none needed: the agents will send them again")
         self._writer.shut_down()
         self._readers.shutdown(wait=False, cancel_futures=True)
         self._publisher.publish()
 
     async def _warm(self) -> None:
-        """Fill the fleet from the store, beside the live streams."""
+        """Fill the fleet from the store while streams are served."""
         self._metrics.warming.set(1)
         try:
-            if self._warmer is not None:
-                await self._warmer.run()
+            if self._warm_up is not None:
+                await self._warm_up.run()
         finally:
-            self._warmer = None  # with the layouts that it read
+            self._warm_up = None  # it holds the layouts that it read
             self.warming = False
             self._metrics.warming.set(0)
 
     async def _connect(self, call: Call) -> None:
-        """Telemetry.Connect."""
+        """Serve Telemetry.Connect."""
         if self._stopping:
-            call.abort(StatusCode.UNAVAILABLE, "the collector stops; reconnect")
+            call.abort(StatusCode.UNAVAILABLE, "the collector is stopping; reconnect")
         limit = self._settings.limits.streams
         if len(self._sessions) >= limit:
             self.counts.rejected_streams["streams"] += 1
-            call.abort(StatusCode.RESOURCE_EXHAUSTED, f"{limit} streams are open (limits.streams)")
+            call.abort(StatusCode.RESOURCE_EXHAUSTED, f"all {limit} streams are in use; raise limits.streams")
         session = Session(
             call,
             self._intake,
             self.counts,
             self._clock,
             self._durable,
-            self._welcome,
+            self._common_welcome,
             verified=self._secured,
         )
         self._sessions.add(session)
@@ -187,12 +187,12 @@ class IngestServer:
         finally:
             self._sessions.discard(session)
 
-    async def _durable(self, host: str, epochs: Sequence[Spooled]) -> dict[bytes, RangeSet | None]:
-        """What the store knows of epochs that ingest does not; `None` where it could not say in time."""
+    async def _durable(self, host: str, epochs: Sequence[SpooledEpoch]) -> dict[bytes, RangeSet | None]:
+        """Return the durable sequences of epochs from the store; `None` where it did not answer in time."""
         known: dict[bytes, RangeSet | None] = dict.fromkeys(spooled.id for spooled in epochs)
         if not known or not self._writer.store_up:
-            return known  # a store that is down delays no welcome
-        deadline = self._clock.monotonic() + _ASK_SECONDS
+            return known  # a store that is down must not delay a welcome
+        deadline = self._clock.monotonic() + _SETTLED_SECONDS
 
         def ask() -> None:
             for spooled in epochs:
@@ -201,36 +201,36 @@ class IngestServer:
                 known[spooled.id] = self._store.settled(host, spooled.id, spooled.first)
 
         try:
-            await asyncio.wait_for(asyncio.get_running_loop().run_in_executor(self._readers, ask), _ASK_SECONDS)
+            await asyncio.wait_for(asyncio.get_running_loop().run_in_executor(self._readers, ask), _SETTLED_SECONDS)
         except (StoreError, TimeoutError) as error:
             self.counts.store_failures += 1
-            log.debug("store_not_asked", host=host, error=str(error))
+            log.debug("store_query_failed", host=host, error=str(error))
         return dict(known)
 
     def _stored(self, key: BlockKey, settled: RangeSet) -> None:
         self._intake.blocks.stored(key, settled)
 
-    async def _tend(self) -> None:
-        """Once a second, without drift."""
+    async def _every_second(self) -> None:
+        """Do the periodic work every second, without drift."""
         due = self._clock.monotonic()
-        remember = due + _REMEMBER_SECONDS
+        save_hosts_at = due + _SAVE_HOSTS_SECONDS
         while True:
             due += 1.0
             await asyncio.sleep(max(0.0, due - self._clock.monotonic()))
             now = self._clock.monotonic()
             if now - due > 5.0:
-                due = now  # suspended, or far behind: no burst
-            self._intake.tend(store_up=self._writer.store_up)
+                due = now  # suspended or far behind: no burst
+            self._intake.every_second(store_up=self._writer.store_up)
             self._end_stuck(now)
-            if now >= remember:
-                remember = now + _REMEMBER_SECONDS
-                self._intake.remember_all()
+            if now >= save_hosts_at:
+                save_hosts_at = now + _SAVE_HOSTS_SECONDS
+                self._intake.save_all_hosts()
             self._publish()
 
     def _end_stuck(self, now: float) -> None:
         for session in tuple(self._sessions):
             if session.writing_since is not None and now - session.writing_since > WRITE_SECONDS:
-                session.end(StatusCode.RESOURCE_EXHAUSTED, "slow_reader", "orders were not read for 30 s")
+                session.end(StatusCode.RESOURCE_EXHAUSTED, "slow_reader", "the agent left messages unread for 30 s")
 
     def _publish(self) -> None:
         self.counts.rejected_streams["handshake"] = self._server.refused_handshakes
@@ -238,18 +238,18 @@ class IngestServer:
         metrics = self._metrics
         metrics.streams.set(len(self._sessions))
         metrics.replaying_hosts.set(self._intake.grants.replaying)
-        metrics.open_blocks.set(self._gatherer.open_blocks)
-        metrics.open_blocks_bytes.set(self._gatherer.size_bytes)
+        metrics.open_blocks.set(self._buffer.open_blocks)
+        metrics.open_blocks_bytes.set(self._buffer.size_bytes)
         metrics.store_up.set(self._writer.store_up)
 
     def _spawn(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         self._tasks.append(asyncio.create_task(work, name=name))
 
 
-def _welcome(settings: CollectorSettings) -> pb.Welcome:
-    """What every agent is told; made once, for finding the version reads files."""
-    told = pb.AgentSettings(
+def _common_welcome(settings: CollectorSettings) -> pb.Welcome:
+    """Return the part of the welcome that all agents share. Looking up the version reads files, so it is built once."""
+    agent_settings = pb.AgentSettings(
         send_every_ms=round(settings.send_every_seconds * 1000),
         max_message_bytes=settings.limits.replay_message_bytes,
     )
-    return pb.Welcome(protocol=PROTOCOL_VERSION, collector_version=version("flyball-fleet"), settings=told)
+    return pb.Welcome(protocol=PROTOCOL_VERSION, collector_version=version("flyball-fleet"), settings=agent_settings)

@@ -1,4 +1,4 @@
-"""One agent's stream with its wires: reads and checks messages, sends orders, and ends with a clear status."""
+"""One agent's stream with its connection: reads and checks messages, sends answers, and ends with a clear status."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -6,16 +6,16 @@ from functools import partial
 
 from google.protobuf.message import DecodeError
 
+from flyball_collector.ingest.agent_stream import AgentStream
 from flyball_collector.ingest.clock import Clock
 from flyball_collector.ingest.counts import Counts
-from flyball_collector.ingest.hello import Spooled, check_hello
+from flyball_collector.ingest.hello import SpooledEpoch, check_hello
 from flyball_collector.ingest.identity import check_certificate
 from flyball_collector.ingest.intake import Intake
-from flyball_collector.ingest.outbox import Outbox
 from flyball_collector.ingest.rejection import Rejection
 from flyball_collector.ingest.source import Source
-from flyball_collector.ingest.stream import Stream
-from flyball_collector.ingest.turns import by_turns
+from flyball_collector.ingest.stream_outbox import StreamOutbox
+from flyball_collector.ingest.time_slices import run_in_slices
 from flyball_collector.wire.call import Call
 from flyball_collector.wire.status import CallEnded, StatusCode
 from flyball_proto.ranges import RangeSet
@@ -24,11 +24,11 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 HELLO_SECONDS = 10.0
 WRITE_SECONDS = 30.0
 
-AskStore = Callable[[str, Sequence[Spooled]], Awaitable[dict[bytes, RangeSet | None]]]
+AskStore = Callable[[str, Sequence[SpooledEpoch]], Awaitable[dict[bytes, RangeSet | None]]]
 
 
 class Session:
-    """Runs inside the task that each call has; whoever must end it from outside calls `end`."""
+    """Runs in the task of its call. Other tasks end it with `end`."""
 
     def __init__(
         self,
@@ -50,64 +50,64 @@ class Session:
         self._verified = verified
         self._task: asyncio.Task[None] | None = None
         self._ending: Rejection | None = None
-        self._stream: Stream | None = None
+        self._stream: AgentStream | None = None
         self._source: Source | None = None
         self.writing_since: float | None = None
 
     def end(self, code: StatusCode, reason: str, message: str) -> None:
-        """End the stream from outside its task."""
+        """End the stream from another task."""
         if self._ending is None and self._task is not None:
             self._ending = Rejection(code, reason, message)
             self._task.cancel()
 
     async def run(self) -> None:
-        """Until the agent leaves, breaks a rule, or is superseded."""
+        """Serve until the agent leaves, violates the protocol, or is superseded."""
         self._task = asyncio.current_task()
         try:
-            await self._converse()
+            await self._serve()
             return
         except Rejection as rejection:
             ending = rejection
         except asyncio.CancelledError:
             if self._ending is None:
-                raise  # the agent's side broke off
+                raise  # the agent disconnected
             ending = self._ending
             if self._task is not None:
                 self._task.uncancel()
         finally:
             if self._stream is not None:
                 self._intake.detach(self._stream)
-            self._task = self._stream = None  # they lead back here
+            self._task = self._stream = None  # break the reference cycle
         self._counts.rejected_streams[ending.reason] += 1
         self._call.abort(ending.code, ending.message)
 
-    async def _converse(self) -> None:
+    async def _serve(self) -> None:
         try:
             raw = await asyncio.wait_for(self._call.read(), HELLO_SECONDS)
         except TimeoutError:
-            raise Rejection(StatusCode.DEADLINE_EXCEEDED, "hello", f"no hello in {HELLO_SECONDS:g} s") from None
+            raise Rejection(StatusCode.DEADLINE_EXCEEDED, "hello", f"no hello within {HELLO_SECONDS:g} s") from None
         if raw is None:
-            return  # it left without a word
+            return  # the agent left without a message
         message = self._parse(raw)
         if message.WhichOneof("kind") != "hello":
-            raise Rejection(StatusCode.INVALID_ARGUMENT, "hello", "the first message of a stream is hello")
+            raise Rejection(StatusCode.INVALID_ARGUMENT, "hello", "the first message of a stream must be hello")
         sender: asyncio.Task[None] | None = None
         try:
             source, stream = await self._greet(message)
             sender = asyncio.create_task(self._send(stream.outbox), name=f"send-{stream.host}")
-            at_once = partial(self._hear_at_once, source, stream)
+            at_once = partial(self._handle_fast, source, stream)
             while (raw := await self._call.read(at_once)) is not None:
-                await self._hear(source, stream, raw)
+                await self._handle(source, stream, raw)
         finally:
             if sender is not None:
                 sender.cancel()
 
-    async def _greet(self, message: pb.AgentMessage) -> tuple[Source, Stream]:
+    async def _greet(self, message: pb.AgentMessage) -> tuple[Source, AgentStream]:
         greeting = check_hello(message.hello)
         if self._verified:
             check_certificate(greeting.host, self._call.names)
         if self._stream is None:
-            self._stream = Stream(greeting.host, self.end, Outbox())
+            self._stream = AgentStream(greeting.host, self.end, StreamOutbox())
         elif self._stream.host != greeting.host:
             raise Rejection(
                 StatusCode.INVALID_ARGUMENT, "hello", f"the stream of {self._stream.host!r} changed its host"
@@ -116,15 +116,15 @@ class Session:
         durable = await self._ask_store(greeting.host, self._intake.unknown_epochs(source, greeting))
         welcome = self._intake.greet(source, greeting, durable)
         welcome.MergeFrom(self._welcome)
-        self._intake.heard(source, message, self._clock.time_ns())
+        self._intake.note_message(source, message, self._clock.time_ns())
         self._stream.outbox.welcome(welcome)
         return source, self._stream
 
-    async def _hear(self, source: Source, stream: Stream, raw: bytes) -> None:
-        """Any message."""
+    async def _handle(self, source: Source, stream: AgentStream, raw: bytes) -> None:
+        """Handle any message."""
         message, received_ns = self._parse(raw), self._clock.time_ns()
-        if not _takes_time(message):
-            self._hear_now(source, stream, message, raw, received_ns)
+        if not _needs_wait(message):
+            self._handle_now(source, stream, message, raw, received_ns)
             return
         self._count(source, message, raw, received_ns)
         if message.HasField("hello"):
@@ -132,20 +132,22 @@ class Session:
         else:
             await self._replay(source, stream, message.records, len(raw), received_ns)
 
-    def _hear_at_once(self, source: Source, stream: Stream, raw: bytes) -> bool:
-        """The usual message, for which the task need not be woken; false where it must."""
+    def _handle_fast(self, source: Source, stream: AgentStream, raw: bytes) -> bool:
+        """Handle a message that needs no wait, without waking the task. Return False if it needs one."""
         message = self._parse(raw)
-        if _takes_time(message):
+        if _needs_wait(message):
             return False
-        self._hear_now(source, stream, message, raw, self._clock.time_ns())
+        self._handle_now(source, stream, message, raw, self._clock.time_ns())
         return True
 
     def _count(self, source: Source, message: pb.AgentMessage, raw: bytes, received_ns: int) -> None:
         self._counts.messages += 1
         self._counts.message_bytes += len(raw)
-        self._intake.heard(source, message, received_ns)
+        self._intake.note_message(source, message, received_ns)
 
-    def _hear_now(self, source: Source, stream: Stream, message: pb.AgentMessage, raw: bytes, received_ns: int) -> None:
+    def _handle_now(
+        self, source: Source, stream: AgentStream, message: pb.AgentMessage, raw: bytes, received_ns: int
+    ) -> None:
         self._count(source, message, raw, received_ns)
         kind = message.WhichOneof("kind")
         if kind == "records":
@@ -158,11 +160,13 @@ class Session:
             self._intake.take_inventory(source, message.inventory)
         elif kind == "goodbye":
             self._intake.goodbye(source)
-        # a kind of a newer version, or an echo alone: nothing to do
+        # nothing to do for a kind of a newer version, or for a lone echo
 
-    async def _replay(self, source: Source, stream: Stream, records: pb.Records, size: int, received_ns: int) -> None:
-        """Whoever takes the host over ends this task where it gives way."""
-        await by_turns(self._intake.records.replay(source, stream, records, size, received_ns), self._clock)
+    async def _replay(
+        self, source: Source, stream: AgentStream, records: pb.Records, size: int, received_ns: int
+    ) -> None:
+        """Take replayed records. A newer stream of the host cancels this task where it yields."""
+        await run_in_slices(self._intake.records.replay(source, stream, records, size, received_ns), self._clock)
 
     @staticmethod
     def _parse(raw: bytes) -> pb.AgentMessage:
@@ -170,11 +174,13 @@ class Session:
             return pb.AgentMessage.FromString(raw)
         except DecodeError as error:
             raise Rejection(
-                StatusCode.INVALID_ARGUMENT, "unreadable", f"message of {len(raw)} bytes is no AgentMessage: {error}"
+                StatusCode.INVALID_ARGUMENT,
+                "unreadable",
+                f"message of {len(raw)} bytes is not a valid AgentMessage: {error}",
             ) from None
 
-    async def _send(self, outbox: Outbox) -> None:
-        """Orders go out as they come; flow control is the transport's, patience is `WRITE_SECONDS`."""
+    async def _send(self, outbox: StreamOutbox) -> None:
+        """Send messages as they come. The transport does flow control; `WRITE_SECONDS` limits a stuck write."""
         while True:
             await outbox.wake.wait()
             outbox.wake.clear()
@@ -184,10 +190,10 @@ class Session:
                 try:
                     await self._call.write(message.SerializeToString())
                 except CallEnded:
-                    return  # the stream is over; its reader knows why
+                    return  # the stream is over, and its reader has the status
                 self.writing_since = None
 
 
-def _takes_time(message: pb.AgentMessage) -> bool:
-    """Whether something is to be waited for: the store, or others who replay."""
+def _needs_wait(message: pb.AgentMessage) -> bool:
+    """Return True if handling the message may wait, for the store or in a replay."""
     return message.HasField("hello") or (message.HasField("records") and message.records.replay)

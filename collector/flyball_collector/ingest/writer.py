@@ -1,4 +1,4 @@
-"""The writer: blocks and documents to the store, in batches, in a thread; until that succeeds, nothing is settled."""
+"""Writes blocks and documents to the store in batches, in a thread. Nothing settles before a write succeeds."""
 
 import asyncio
 import random
@@ -10,9 +10,9 @@ import structlog
 
 from flyball_collector.blocks.block import BlockKey
 from flyball_collector.blocks.errors import BlockError
-from flyball_collector.ingest.builder import Builder
+from flyball_collector.ingest.block_buffer import BlockBuffer, OpenBlock
+from flyball_collector.ingest.block_builder import BlockBuilder
 from flyball_collector.ingest.counts import Counts
-from flyball_collector.ingest.gather import Gatherer, OpenBlock
 from flyball_collector.store.contract import Store, StoreError, StoreUnavailable
 from flyball_proto.ranges import RangeSet
 
@@ -22,40 +22,40 @@ _BATCH_BLOCKS = 64
 _BATCH_SECONDS = 0.25
 _BATCH_DOCUMENTS = 1024
 _MAX_DOCUMENTS = 65536
-_FIRST_WAIT_SECONDS = 0.25
-_LONGEST_WAIT_SECONDS = 10.0
+_FIRST_DELAY_SECONDS = 0.25
+_MAX_DELAY_SECONDS = 10.0
 _BEFORE_BLOCKS = frozenset({"layout", "unavailable", "tenancy"})
 
 T = TypeVar("T")
 
 
-class Stored(Protocol):
-    """Told what became durable."""
+class OnStored(Protocol):
+    """Called with each block that became durable."""
 
     def __call__(self, key: BlockKey, settled: RangeSet) -> None: ...
 
 
 class BlockWriter:
-    """Takes what the gatherer has ready; a store that fails is tried again, ever more patiently."""
+    """Writes the blocks that the buffer has ready. A failed write is retried with growing delays."""
 
     def __init__(
-        self, store: Store, gatherer: Gatherer, counts: Counts, stored: Stored, time_limit_seconds: float
+        self, store: Store, buffer: BlockBuffer, counts: Counts, on_stored: OnStored, time_limit_seconds: float
     ) -> None:
         self._store = store
-        self._gatherer = gatherer
+        self._buffer = buffer
         self._counts = counts
-        self._stored = stored
+        self._on_stored = on_stored
         self._time_limit_seconds = time_limit_seconds
-        self._builder = Builder(counts)
+        self._builder = BlockBuilder(counts)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
         self._definitions: dict[tuple[str, str], bytes] = {}
         self._documents: dict[tuple[str, str], bytes] = {}
-        self._wake = gatherer.wake
+        self._wake = buffer.wake
         self._closing = asyncio.Event()
         self.store_up = True
 
     def put_document(self, kind: str, name: str, body: bytes) -> None:
-        """Write a document soon; a newer body replaces one that waits."""
+        """Write a document soon. A newer body replaces one that waits."""
         waiting = self._definitions if kind in _BEFORE_BLOCKS else self._documents
         if len(waiting) >= _MAX_DOCUMENTS and (kind, name) not in waiting:
             del waiting[next(iter(waiting))]
@@ -63,49 +63,49 @@ class BlockWriter:
         self._wake.set()
 
     def drop_documents(self, name: str) -> None:
-        """What waits under this name is not wanted any more."""
+        """Drop waiting documents of this name."""
         for key in [key for key in self._documents if key[1] == name]:
             del self._documents[key]
 
     @property
     def builder_pid(self) -> int | None:
-        """Of the process that builds blocks, while there is one."""
+        """Return the id of the process that builds blocks, or `None`."""
         return self._builder.pid
 
     @property
     def idle(self) -> bool:
-        return not (self._definitions or self._documents or self._gatherer.ready_blocks)
+        return not (self._definitions or self._documents or self._buffer.ready_blocks)
 
     async def run(self) -> None:
-        """Write until told to stop, and then what is left, once."""
-        wait = _FIRST_WAIT_SECONDS
+        """Write until closed, and then the rest once."""
+        wait = _FIRST_DELAY_SECONDS
         while not (self._closing.is_set() and self.idle):
-            await self._work()
+            await self._wait_for_work()
             if await self._round():
-                wait = _FIRST_WAIT_SECONDS
+                wait = _FIRST_DELAY_SECONDS
                 continue
             if self._closing.is_set():
                 return
             await self._pause(wait * random.uniform(0.5, 1.0))  # noqa: S311  jitter, not a secret
-            wait = min(_LONGEST_WAIT_SECONDS, 2 * wait)
+            wait = min(_MAX_DELAY_SECONDS, 2 * wait)
 
     def close(self) -> None:
-        """Write what waits, then end."""
+        """Write what is left, then end."""
         self._closing.set()
         self._wake.set()
 
     def shut_down(self) -> None:
-        """Let go of the thread; a call that hangs is left behind."""
+        """Release the thread. A call that hangs is abandoned."""
         self._thread.shutdown(wait=False, cancel_futures=True)
         self._builder.close()
 
-    async def _work(self) -> None:
-        """Wait until there is something to do, and a moment longer, so that it comes in batches."""
+    async def _wait_for_work(self) -> None:
+        """Wait until there is work, and a moment longer so that it comes in batches."""
         self._wake.clear()
         while self.idle and not self._closing.is_set():
             await self._wake.wait()
             self._wake.clear()
-        if self._gatherer.ready_blocks < _BATCH_BLOCKS:
+        if self._buffer.ready_blocks < _BATCH_BLOCKS:
             await self._pause(_BATCH_SECONDS)
 
     async def _pause(self, seconds: float) -> None:
@@ -115,15 +115,15 @@ class BlockWriter:
             return
 
     async def _round(self) -> bool:
-        """One batch: definitions first, for blocks refer to them."""
+        """Write one batch, definitions first, because blocks refer to them."""
         return (
             await self._write_documents(self._definitions, _MAX_DOCUMENTS)
             and await self._write_blocks()
             and await self._write_documents(self._documents, _BATCH_DOCUMENTS)
         )
 
-    async def _write_documents(self, waiting: dict[tuple[str, str], bytes], most: int) -> bool:
-        batch = list(waiting.items())[:most]
+    async def _write_documents(self, waiting: dict[tuple[str, str], bytes], limit: int) -> bool:
+        batch = list(waiting.items())[:limit]
         if not batch:
             return True
         try:
@@ -138,33 +138,33 @@ class BlockWriter:
         return True
 
     async def _write_blocks(self) -> bool:
-        taken = self._gatherer.take(_BATCH_BLOCKS)
-        if not taken:
+        batch = self._buffer.take(_BATCH_BLOCKS)
+        if not batch:
             return True
         try:
-            settled = await self._call(self._build_and_put, taken)
+            settled = await self._call(self._build_and_put, batch)
         except StoreUnavailable as error:
-            self._give_back(taken)
+            self._put_back(batch)
             self._failed(error)
             return False
         except (StoreError, BlockError) as error:
-            return await self._write_alone(taken, error)
+            return await self._write_alone(batch, error)
         except BaseException:
-            self._give_back(taken)
+            self._put_back(batch)
             raise
         self._succeeded()
-        for block, ranges in zip(taken, settled, strict=True):
+        for block, ranges in zip(batch, settled, strict=True):
             self._settle(block, ranges)
         return True
 
-    async def _write_alone(self, taken: Sequence[OpenBlock], error: Exception) -> bool:
-        """One block of a batch is poison: write each by itself, and give up those that the store will not have."""
-        log.warning("block_batch_refused", blocks=len(taken), error=str(error))
-        for index, block in enumerate(taken):
+    async def _write_alone(self, batch: Sequence[OpenBlock], error: Exception) -> bool:
+        """Write each block of a failed batch alone, and give up those that the store refuses."""
+        log.warning("block_batch_refused", blocks=len(batch), error=str(error))
+        for index, block in enumerate(batch):
             try:
                 [ranges] = await self._call(self._build_and_put, [block])
             except StoreUnavailable as unavailable:
-                self._give_back(taken[index:])
+                self._put_back(batch[index:])
                 self._failed(unavailable)
                 return False
             except (StoreError, BlockError) as refusal:
@@ -175,25 +175,25 @@ class BlockWriter:
         return True
 
     async def _give_up(self, block: OpenBlock, refusal: Exception) -> None:
-        """The store will never have these rows: refuse them, so that the agent's spool does not wait for ever."""
+        """Mark the rows of a block that the store refuses as refused, so that the agent's spool does not keep them."""
         self._counts.blocks_failed += 1
         log.error("block_refused", host=block.key.host, number=block.key.number, error=str(refusal))
         block.refuse_rows()
         try:
             [ranges] = await self._call(self._build_and_put, [block])
         except (StoreError, BlockError):
-            self._gatherer.done(block)
+            self._buffer.done(block)
         else:
             self._settle(block, ranges)
 
-    def _build_and_put(self, taken: Sequence[OpenBlock]) -> list[RangeSet]:
-        blocks = self._builder.build(taken, of_all=self._gatherer.open_blocks)
+    def _build_and_put(self, batch: Sequence[OpenBlock]) -> list[RangeSet]:
+        blocks = self._builder.build(batch, of_all=self._buffer.open_blocks)
         ranges = self._store.put_blocks(blocks)
         self._counts.blocks_bytes += sum(len(block.payload) + len(block.summary) for block in blocks)
         return ranges
 
     async def _call(self, function: Callable[..., T], *arguments: object) -> T:
-        """Call the store in its thread. One that takes too long cannot be broken off: it is told, and awaited."""
+        """Call the store in its thread. A call over the time limit cannot be cancelled: it is reported and awaited."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         future = loop.run_in_executor(self._thread, function, *arguments)
@@ -206,18 +206,18 @@ class BlockWriter:
         return await future
 
     def _settle(self, block: OpenBlock, ranges: RangeSet) -> None:
-        self._gatherer.done(block)
+        self._buffer.done(block)
         self._counts.blocks_stored += 1
-        self._stored(block.key, ranges)
+        self._on_stored(block.key, ranges)
 
-    def _give_back(self, taken: Sequence[OpenBlock]) -> None:
-        for block in taken:
-            self._gatherer.give_back(block)
+    def _put_back(self, batch: Sequence[OpenBlock]) -> None:
+        for block in batch:
+            self._buffer.put_back(block)
 
     def _failed(self, error: Exception) -> None:
         self._counts.store_failures += 1
         if self.store_up:
-            log.error("store_down", error=str(error), remedy="agents keep their records until it is back")
+            log.error("store_down", error=str(error), remedy="none needed: the agents keep their records meanwhile")
         self.store_up = False
 
     def _succeeded(self) -> None:

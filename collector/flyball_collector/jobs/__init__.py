@@ -1,1 +1,1 @@
-"""Jobs: what the collector does by the clock rather than for a message."""
+"""Periodic jobs of the collector."""

@@ -1,4 +1,4 @@
-"""When jobs run."""
+"""The schedule of the jobs."""
 
 import logging
 from collections.abc import Callable
@@ -8,14 +8,14 @@ from datetime import UTC, datetime, timedelta
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from flyball_collector.fleet.fleet import Fleet
-from flyball_collector.jobs.work import Jobs
+from flyball_collector.jobs.jobs import Jobs
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.settings import CollectorSettings
 from flyball_collector.store.contract import Store
 
 _TIDY_EVERY_SECONDS = 600.0
 _FORGET_EVERY_SECONDS = 600.0
-_FIRST_AFTER_SECONDS = 60.0  # agents that waited for the collector come first
+_FIRST_AFTER_SECONDS = 60.0  # agents that waited for the collector are served first
 
 
 def start_jobs(
@@ -28,8 +28,8 @@ def start_jobs(
     *,
     first_after_seconds: float = _FIRST_AFTER_SECONDS,
 ) -> Jobs:
-    """Begin to run jobs on this event loop, until the stack is unwound. A job that is late runs once, not twice."""
-    logging.getLogger("apscheduler").setLevel(logging.WARNING)  # it tells of every run
+    """Run jobs on this event loop until the stack is closed. A job that missed several times runs once."""
+    logging.getLogger("apscheduler").setLevel(logging.WARNING)  # it logs every run
     jobs = Jobs(store, settings, fleet, metrics, now_ns)
     scheduler = AsyncIOScheduler(
         timezone=UTC, job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}

@@ -1,1 +1,1 @@
-"""Notifications: what stands and what ended, told to Alertmanager and to webhooks, until they have taken it."""
+"""Notifications of raised and cleared conditions to Alertmanager and webhooks, repeated until they are accepted."""

@@ -1,4 +1,4 @@
-"""Alertmanager's API v2: alerts that stand are sent again and again, those that ended once with their end.
+"""Alertmanager's API v2: active alerts are sent again and again, cleared ones once with their end.
 
 https://github.com/prometheus/alertmanager/blob/main/api/v2/openapi.yaml, `postAlerts`.
 """
@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 
 from flyball_collector.diagnosis.kinds import Severity
+from flyball_collector.notify.alert_text import Links, annotations, labels
 from flyball_collector.notify.message import Message
-from flyball_collector.notify.words import Links, annotations, labels
 from flyball_collector.timeline.entry import Entry
 
 PATH = "/api/v2/alerts"
-LAPSES_AFTER_RESENDS = 4
-"""As Prometheus does it: an alert that is not sent again ends by itself."""
+EXPIRES_AFTER_RESENDS = 4
+"""Like Prometheus: an alert that is not sent again expires by itself."""
 
 _AT_ONCE = 200
 _SECOND = 10**9
@@ -25,7 +25,7 @@ Alert = dict[str, Any]
 
 
 class AlertmanagerPlan:
-    """News at once; everything that stands each `resend_seconds`."""
+    """Sends new entries at once, and all active alerts every `resend_seconds`."""
 
     def __init__(self, resend_seconds: float, min_severity: Severity, links: Links) -> None:
         self._resend_ns = int(resend_seconds * _SECOND)
@@ -38,41 +38,41 @@ class AlertmanagerPlan:
         self,
         waiting: Sequence[Entry],
         active: Callable[[], Sequence[Entry]],
-        told: Mapping[str, str],
+        notified: Mapping[str, str],
         now_ns: int,
         *,
-        hurry: bool,  # noqa: ARG002  there is no waiting here
+        hurry: bool,  # noqa: ARG002  there is no delay here
     ) -> Message | None:
-        """News first; then the next part of what stands."""
+        """Return new entries first, then the next part of the active alerts."""
         if waiting:
             part = tuple(waiting[:_AT_ONCE])
-            return Message(msgspec.json.encode(self.alerts(part, told, now_ns)), part)
+            return Message(msgspec.json.encode(self.alerts(part, notified, now_ns)), part)
         if not self._rest and (self._round_ns is None or now_ns - self._round_ns >= self._resend_ns):
             self._round_ns = now_ns
-            self._rest = [e for e in active() if e.condition in told and e.badness >= self._min_severity]
+            self._rest = [e for e in active() if e.condition in notified and e.severity_level >= self._min_severity]
         if not self._rest:
             return None
         part = tuple(self._rest[:_AT_ONCE])
-        return Message(msgspec.json.encode([self._alert(entry, self._lapse_ns(now_ns)) for entry in part]))
+        return Message(msgspec.json.encode([self._alert(entry, self._expiry_ns(now_ns)) for entry in part]))
 
     def sent(self, message: Message, now_ns: int) -> None:  # noqa: ARG002  the round has its own time
-        """Go on with the round."""
+        """Continue the round."""
         if not message.entries:
             del self._rest[:_AT_ONCE]
 
-    def alerts(self, entries: Sequence[Entry], told: Mapping[str, str], now_ns: int) -> list[Alert]:
-        """The last word on each condition, and the end of alerts whose severity, a label, has changed."""
+    def alerts(self, entries: Sequence[Entry], notified: Mapping[str, str], now_ns: int) -> list[Alert]:
+        """Return the last state of each condition, and the end of alerts whose severity label has changed."""
         last = {entry.condition: entry for entry in entries}
         alerts = []
         for condition, entry in last.items():
-            known = told.get(condition)
-            if not entry.stands:
+            known = notified.get(condition)
+            if not entry.is_active:
                 alerts.append(self._alert(entry, entry.time_ns, known or entry.severity))
                 continue
             if known is not None and known != entry.severity:
                 alerts.append(self._alert(entry, entry.time_ns, known))
-            if entry.badness >= self._min_severity:
-                alerts.append(self._alert(entry, self._lapse_ns(now_ns)))
+            if entry.severity_level >= self._min_severity:
+                alerts.append(self._alert(entry, self._expiry_ns(now_ns)))
         return alerts
 
     def _alert(self, entry: Entry, ends_ns: int, severity: str = "") -> Alert:
@@ -86,12 +86,12 @@ class AlertmanagerPlan:
             alert["generatorURL"] = page
         return alert
 
-    def _lapse_ns(self, now_ns: int) -> int:
-        return now_ns + LAPSES_AFTER_RESENDS * self._resend_ns
+    def _expiry_ns(self, now_ns: int) -> int:
+        return now_ns + EXPIRES_AFTER_RESENDS * self._resend_ns
 
 
 def rfc3339(time_ns: int) -> str:
-    """To the microsecond, in UTC."""
+    """Format a time in UTC, to the microsecond."""
     seconds, rest = divmod(time_ns, _SECOND)
     when = datetime.fromtimestamp(seconds, UTC) + timedelta(microseconds=rest // 1000)
     return when.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

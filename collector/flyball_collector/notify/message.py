@@ -1,4 +1,4 @@
-"""What is sent at once, and who decides that: a plan a kind of receiver."""
+"""A message to a receiver, and the protocol of plans that choose the next message."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,26 +9,26 @@ from flyball_collector.timeline.entry import Entry
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One POST; when it is taken, its entries are told."""
+    """One POST request. When it is accepted, its entries are delivered."""
 
     body: bytes
     entries: tuple[Entry, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-class Plan(Protocol):
-    """Makes the next message. Pure, but for what it remembers of what was sent."""
+class MessagePlan(Protocol):
+    """Chooses the next message. It is pure, except for what it remembers of sent messages."""
 
     def message(
         self,
         waiting: Sequence[Entry],
         active: Callable[[], Sequence[Entry]],
-        told: Mapping[str, str],
+        notified: Mapping[str, str],
         now_ns: int,
         *,
         hurry: bool,
     ) -> Message | None:
-        """What is due now; with `hurry` everything that waits is."""
+        """Return the message that is due; with `hurry`, all waiting entries are due."""
 
     def sent(self, message: Message, now_ns: int) -> None:
-        """The receiver has taken it, or refused it for good."""
+        """Note that the receiver has accepted the message, or rejected it for good."""

@@ -1,4 +1,4 @@
-"""Silences: what nobody wants to be told of, until when, by whom and why."""
+"""Silences: muted notifications, until when, by whom and why."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -7,18 +7,18 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
-from flyball_collector.notify.words import labels
+from flyball_collector.notify.alert_text import labels
 from flyball_collector.timeline.entry import Entry
 
 SILENCE = "silence"
 """The kind of their documents."""
 
 MATCHED = ("kind", "severity", "host", "gpu", "run", "rank", "resource", "alertname")
-LONGEST_SECONDS = 366 * 86400.0
+MAX_SECONDS = 366 * 86400.0
 
 
 class Silence(msgspec.Struct, frozen=True, kw_only=True):
-    """All its matchers must fit: a name, and what it must be; `*` and `?` stand for anything."""
+    """All matchers must match: a name and its value; `*` and `?` are wildcards."""
 
     id: str
     matchers: dict[str, str]
@@ -27,21 +27,21 @@ class Silence(msgspec.Struct, frozen=True, kw_only=True):
     by: str = ""
     comment: str = ""
 
-    def fits(self, entry: Entry) -> bool:
-        """Whether it speaks of this entry, its time apart."""
-        told = labels(entry)
-        told["host"] = told.pop("instance", "")
-        return all(fnmatchcase(told.get(name, ""), pattern) for name, pattern in self.matchers.items())
+    def matches(self, entry: Entry) -> bool:
+        """Return True if the silence matches an entry, regardless of its time."""
+        values = labels(entry)
+        values["host"] = values.pop("instance", "")
+        return all(fnmatchcase(values.get(name, ""), pattern) for name, pattern in self.matchers.items())
 
 
 class Silences:
-    """Those in force. Who adds or ends one stores that first."""
+    """The silences in force. Adding and removing one requires storing it first."""
 
     def __init__(self) -> None:
         self._silences: dict[str, Silence] = {}
 
     def load(self, bodies: Iterable[bytes]) -> None:
-        """Take over what is stored; what is damaged silences nothing."""
+        """Load stored silences. Damaged ones are skipped."""
         for body in bodies:
             try:
                 silence = msgspec.json.decode(body, type=Silence)
@@ -50,42 +50,42 @@ class Silences:
             self._silences[silence.id] = silence
 
     def add(self, silence: Silence) -> None:
-        """Silence from now on."""
+        """Add a silence."""
         self._silences[silence.id] = silence
 
     def remove(self, id_: str) -> bool:
-        """Speak again; false when there is none."""
+        """Remove a silence. Return False if there was none."""
         return self._silences.pop(id_, None) is not None
 
     def active(self, now_ns: int) -> list[Silence]:
-        """Those in force, the first to end first."""
+        """Return the silences in force, the first to end first."""
         return sorted((s for s in self._silences.values() if s.until_ns > now_ns), key=lambda silence: silence.until_ns)
 
-    def over(self, now_ns: int) -> list[Silence]:
-        """Those that have ended."""
+    def expired(self, now_ns: int) -> list[Silence]:
+        """Return the silences that have ended."""
         return [silence for silence in self._silences.values() if silence.until_ns <= now_ns]
 
     def silence_of(self, entry: Entry, now_ns: int) -> Silence | None:
-        """What silences an entry."""
-        return next((silence for silence in self.active(now_ns) if silence.fits(entry)), None)
+        """Return a silence that matches an entry, or `None`."""
+        return next((silence for silence in self.active(now_ns) if silence.matches(entry)), None)
 
 
 _KNOWN = {"kind": tuple(BY_NAME), "severity": tuple(each.word for each in Severity)}
-"""Closed lists: what fits none of theirs would silence nothing, ever."""
+"""Closed lists: a pattern that matches none of them would never match anything."""
 
 
 def check_matchers(matchers: Mapping[str, str]) -> None:
-    """Raise `ValueError` that says what is wrong."""
+    """Raise `ValueError` with the fault if matchers are not valid."""
     if not matchers:
-        raise ValueError("a silence needs a matcher, such as host=node-1 or kind=straggler")
+        raise ValueError("a silence needs at least one matcher, such as host=node-1 or kind=straggler")
     for name, pattern in matchers.items():
         if name not in MATCHED:
-            raise ValueError(f"{name!r} is nothing to match by; expected one of {', '.join(MATCHED)}")
+            raise ValueError(f"unknown matcher {name!r}; expected one of {', '.join(MATCHED)}")
         if not pattern or len(pattern) > 256:
-            raise ValueError(f"{name}: expected a name or a pattern such as node-*, of at most 256 characters")
+            raise ValueError(f"{name}: expected a name or a pattern such as node-*, up to 256 characters")
         _check_known(name, pattern)
     if all(not pattern.strip("*?") for pattern in matchers.values()):
-        raise ValueError("this would silence everything; name what is not to be told")
+        raise ValueError("this would silence everything; use a more specific matcher")
 
 
 def _check_known(name: str, pattern: str) -> None:
@@ -93,4 +93,4 @@ def _check_known(name: str, pattern: str) -> None:
     if known is None or any(fnmatchcase(each, pattern) for each in known):
         return
     alike = get_close_matches(pattern, known, n=3, cutoff=0.5)
-    raise ValueError(f"no {name} fits {pattern!r}" + (f"; did you mean {', '.join(alike)}?" if alike else ""))
+    raise ValueError(f"no {name} matches {pattern!r}" + (f"; did you mean {', '.join(alike)}?" if alike else ""))

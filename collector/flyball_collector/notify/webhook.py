@@ -1,4 +1,4 @@
-"""A generic webhook: events that belong together in one message, not too often, signed where there is a secret."""
+"""Generic webhooks: grouped events in one message, rate-limited, signed if there is a secret."""
 
 import hashlib
 import hmac
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import msgspec
 
+from flyball_collector.notify.alert_text import Links, alert_name, description, summary
 from flyball_collector.notify.message import Message
-from flyball_collector.notify.words import Links, alert_name, description, summary
-from flyball_collector.timeline.answer import EntryAnswer, entry_answer
 from flyball_collector.timeline.entry import Entry
+from flyball_collector.timeline.entry_answer import EntryAnswer, entry_answer
 from flyball_collector.times import moment
 
 VERSION = 1
@@ -22,7 +22,7 @@ _SECOND = 10**9
 
 
 class WebhookEvent(msgspec.Struct, frozen=True):
-    """One event with its words."""
+    """One event with its texts."""
 
     alert: str
     summary: str
@@ -33,25 +33,25 @@ class WebhookEvent(msgspec.Struct, frozen=True):
 
 
 class WebhookMessage(msgspec.Struct, frozen=True):
-    """The body. Each event is told at least once: by its `event.id` a repetition is known."""
+    """The body of a message. Each event is sent at least once; repetitions have the same `event.id`."""
 
     version: int
     id: str
     time: str
     receiver: str
     group: dict[str, str]
-    text: str  # all of it in a line
+    text: str  # everything in one line
     events: list[WebhookEvent]
 
 
 @dataclass(slots=True)
 class _Group:
-    first_ns: int  # since when something waits
+    first_ns: int  # time of the first waiting entry
     sent_ns: int | None = None
 
 
 class WebhookPlan:
-    """One message a group and interval; a group too large for one message goes on at once."""
+    """One message per group and interval. A group too large for one message continues at once."""
 
     def __init__(
         self, receiver: str, group_by: Sequence[str], wait_seconds: float, interval_seconds: float, links: Links
@@ -66,17 +66,17 @@ class WebhookPlan:
     def message(
         self,
         waiting: Sequence[Entry],
-        active: Callable[[], Sequence[Entry]],  # noqa: ARG002  what stands is not repeated
-        told: Mapping[str, str],  # noqa: ARG002  nor is what was told needed
+        active: Callable[[], Sequence[Entry]],  # noqa: ARG002  active conditions are not repeated
+        notified: Mapping[str, str],  # noqa: ARG002  the last severity is not needed
         now_ns: int,
         *,
         hurry: bool,
     ) -> Message | None:
-        """The group that has waited longest among those that are due."""
+        """Return a message of the group that has waited longest among those that are due."""
         members: dict[tuple[str, ...], list[Entry]] = {}
         for entry in waiting:
             members.setdefault(tuple(str(getattr(entry, name)) for name in self._group_by), []).append(entry)
-        self._tidy(members, now_ns)
+        self._update_groups(members, now_ns)
         due = [key for key in members if hurry or self._is_due(key, now_ns)]
         if not due:
             return None
@@ -84,7 +84,7 @@ class WebhookPlan:
         return self._message(key, members[key][:_AT_ONCE], now_ns)
 
     def sent(self, message: Message, now_ns: int) -> None:
-        """The next message of this group waits its interval, unless this one was full."""
+        """Start the interval of the message's group, unless the message was full."""
         if message.entries and len(message.entries) < _AT_ONCE:
             group = self._groups.get(self._key(message.entries[0]))
             if group is not None:
@@ -93,7 +93,7 @@ class WebhookPlan:
     def _key(self, entry: Entry) -> tuple[str, ...]:
         return tuple(str(getattr(entry, name)) for name in self._group_by)
 
-    def _tidy(self, members: Mapping[tuple[str, ...], Sequence[Entry]], now_ns: int) -> None:
+    def _update_groups(self, members: Mapping[tuple[str, ...], Sequence[Entry]], now_ns: int) -> None:
         for key in members:
             group = self._groups.setdefault(key, _Group(now_ns))
             if group.first_ns < 0:
@@ -107,21 +107,21 @@ class WebhookPlan:
 
     def _is_due(self, key: tuple[str, ...], now_ns: int) -> bool:
         group = self._groups[key]
-        rested = group.sent_ns is None or now_ns - group.sent_ns >= self._interval_ns
-        return rested and now_ns - group.first_ns >= self._wait_ns
+        interval_over = group.sent_ns is None or now_ns - group.sent_ns >= self._interval_ns
+        return interval_over and now_ns - group.first_ns >= self._wait_ns
 
     def _message(self, key: tuple[str, ...], entries: Sequence[Entry], now_ns: int) -> Message:
         id_ = hashlib.blake2s("\n".join(entry.id for entry in entries).encode(), digest_size=8).hexdigest()
-        told = WebhookMessage(
+        document = WebhookMessage(
             version=VERSION,
             id=id_,
             time=moment(now_ns).rfc3339,
             receiver=self._receiver,
             group=dict(zip(self._group_by, key, strict=True)),
-            text=in_a_line(entries),
+            text=one_line_text(entries),
             events=[self._event(entry) for entry in entries],
         )
-        return Message(msgspec.json.encode(told), tuple(entries), {MESSAGE: id_})
+        return Message(msgspec.json.encode(document), tuple(entries), {MESSAGE: id_})
 
     def _event(self, entry: Entry) -> WebhookEvent:
         return WebhookEvent(
@@ -134,13 +134,13 @@ class WebhookPlan:
         )
 
 
-def in_a_line(entries: Sequence[Entry]) -> str:
-    """[critical] memory_exhaustion raised: node-1 …; and 12 more."""
+def one_line_text(entries: Sequence[Entry]) -> str:
+    """Return a text such as "[critical] memory_exhaustion raised: node-1 …; and 12 more"."""
     first = entries[0]
     rest = f"; and {len(entries) - 1} more" if len(entries) > 1 else ""
     return f"[{first.severity}] {first.kind} {first.state}: {description(first)}{rest}"
 
 
 def signature(secret: str, body: bytes) -> str:
-    """What the receiver computes too, over the body as it came."""
+    """Return the signature of a body, which the receiver computes as well."""
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()

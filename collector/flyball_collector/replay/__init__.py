@@ -1,1 +1,1 @@
-"""Recorded series, from wherever they come, in the form that the diagnosis plays."""
+"""Recorded series of any source, in the form that the diagnosis replays."""

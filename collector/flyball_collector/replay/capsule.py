@@ -1,7 +1,7 @@
-"""Incident capsules: everything around an event in one file, to be played again anywhere.
+"""Incident capsules: everything around an event in one file, for replay anywhere.
 
-A capsule is a ZIP archive: `capsule.json` says what it is; `definitions/KIND/ID` are layouts, unavailable and tenancies;
-`hosts/N/inventory` and `hosts/N/rows-M` are a host's inventory and its rows as blocks hold them.
+A capsule is a ZIP archive: `capsule.json` describes it; `definitions/KIND/ID` are layouts, unavailable readings and
+tenancies; `hosts/N/inventory` and `hosts/N/rows-M` are a host's inventory and its rows in the form of blocks.
 """
 
 import lzma
@@ -29,7 +29,7 @@ MANIFEST = "capsule.json"
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 MAX_MEMBERS = 100_000
-"""A capsule may come from anybody: what unpacking takes is bounded."""
+"""A capsule may come from anyone, so the resources for unpacking are limited."""
 
 
 _DAMAGE = (
@@ -39,35 +39,35 @@ _DAMAGE = (
     BlockError,
     DecodeError,
     EOFError,
-    OSError,  # of bz2, and of nothing else: the file is in memory
-    ValueError,  # a place before the file's beginning, a name that is no UTF-8
+    OSError,  # from bz2 only: the file is already in memory
+    ValueError,  # an offset before the file's beginning, a name that is not UTF-8
     OverflowError,
     NotImplementedError,
     RuntimeError,
 )
-"""What unpacking says of bytes that are not as they were written."""
+"""Exceptions that damaged data cause while unpacking."""
 
-_AGAIN = "copy it again, or write it again with `flyball capsule`"
+_AGAIN = "copy it again, or create it again with `flyball capsule`"
 
 
 class Capsule(msgspec.Struct, frozen=True, kw_only=True):
-    """What a capsule says of itself; rows and definitions lie beside it."""
+    """The description of a capsule, beside its rows and definitions."""
 
     format: int
     version: str  # of the collector that wrote it
-    agents: dict[str, str]  # the version of each host's agent
+    agents: dict[str, str]  # the agents' versions by host
     written_ns: int
     start_ns: int
     end_ns: int
     hosts: tuple[str, ...]
-    event: dict[str, Any]  # the event it is about, as the API tells it
-    events: tuple[dict[str, Any], ...]  # all events of these hosts in the time
-    scores: tuple[dict[str, Any], ...]  # what the writing version made of the rows, every ten seconds
+    event: dict[str, Any]  # the event it is about, as in the API
+    events: tuple[dict[str, Any], ...]  # all events of these hosts in the time range
+    scores: tuple[dict[str, Any], ...]  # the writing version's scores of the rows, every ten seconds
     settings: dict[str, Any]  # the section `[diagnosis]`
 
 
 class Contents(msgspec.Struct, frozen=True):
-    """A capsule that was read."""
+    """The contents of a capsule that was read."""
 
     capsule: Capsule
     hosts: tuple[HostRows, ...]
@@ -75,7 +75,7 @@ class Contents(msgspec.Struct, frozen=True):
 
 
 def write(capsule: Capsule, hosts: Sequence[HostRows], find: Find) -> bytes:
-    """The file's bytes; definitions that nobody knows any more are left out."""
+    """Return the file's bytes. Definitions that no longer exist are left out."""
     file = BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr(MANIFEST, msgspec.json.format(msgspec.json.encode(capsule), indent=1))
@@ -91,19 +91,19 @@ def write(capsule: Capsule, hosts: Sequence[HostRows], find: Find) -> bytes:
 
 
 def read(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Contents:
-    """Read a capsule; raises `ReplayError` that says what is wrong with the file."""
+    """Read a capsule. Raises `ReplayError` with the fault of the file."""
     try:
         with path.open("rb") as file:
-            body = file.read(max_bytes + 1)  # whole, so that whatever goes wrong from here on is the capsule's fault
+            body = file.read(max_bytes + 1)  # everything at once, so that later errors are the capsule's fault
     except OSError as error:
-        raise ReplayError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise ReplayError(f"{path}: cannot read the file: {error.strerror or error}") from None
     if len(body) > max_bytes:
-        raise ReplayError(f"{path}: the file has more than {max_bytes:,} bytes: no capsule is that large")
+        raise ReplayError(f"{path}: not a capsule: the file has more than {max_bytes:,} bytes")
     return _read(BytesIO(body), str(path), max_bytes)
 
 
 def settings_of(capsule: Capsule) -> tuple[DiagnosisSettings, list[str]]:
-    """The settings it was written under, as far as this version knows them, and the keys that it does not."""
+    """Return the settings under which it was written, as far as this version has them, and the unknown keys."""
     known, unknown = {}, []
     for key, value in capsule.settings.items():
         try:
@@ -116,7 +116,7 @@ def settings_of(capsule: Capsule) -> tuple[DiagnosisSettings, list[str]]:
 
 
 def is_capsule(path: Path) -> bool:
-    """Whether the file begins as a capsule does. A pipe is none, and is not read: what was read would be gone."""
+    """Return True if the file begins like a capsule. Pipes are skipped, because their bytes would be lost."""
     if not path.is_file():
         return False
     try:
@@ -140,12 +140,12 @@ def _read(file: BinaryIO, name: str, max_bytes: int) -> Contents:
 
 
 def _members(archive: zipfile.ZipFile, name: str, max_bytes: int) -> dict[str, bytes]:
-    """Every file of the archive, within the bounds; what an entry says of its size is not trusted."""
+    """Return every file of the archive within the limits. The sizes in its directory are not trusted."""
     entries = archive.infolist()
     left = max_bytes
     members = {}
     if len(entries) > MAX_MEMBERS:
-        raise ReplayError(f"{name}: {len(entries)} files in the capsule; at most {MAX_MEMBERS}")
+        raise ReplayError(f"{name}: {len(entries)} files in the capsule; the limit is {MAX_MEMBERS}")
     for entry in entries:
         with archive.open(entry) as file:
             body = file.read(left + 1)
@@ -158,11 +158,11 @@ def _members(archive: zipfile.ZipFile, name: str, max_bytes: int) -> dict[str, b
 
 def _manifest(members: Mapping[str, bytes], name: str) -> Capsule:
     if MANIFEST not in members:
-        raise ReplayError(f"{name}: no {MANIFEST} inside: this is no capsule of Flyball")
+        raise ReplayError(f"{name}: not a Flyball capsule: {MANIFEST} is missing")
     try:
         version = msgspec.json.decode(members[MANIFEST], type=dict[str, Any]).get("format")
         if version != FORMAT:
-            raise ReplayError(f"{name}: a capsule of format {version}; this version reads {FORMAT}")
+            raise ReplayError(f"{name}: the capsule has format {version}; this version of Flyball reads {FORMAT}")
         return msgspec.json.decode(members[MANIFEST], type=Capsule)
     except msgspec.DecodeError as error:
         raise ReplayError(f"{name}: {MANIFEST}: {error}") from None
@@ -177,16 +177,16 @@ def _host(members: Mapping[str, bytes], number: int, host: str) -> HostRows:
 
 
 def _check_rows(hosts: Sequence[HostRows], definitions: Mapping[str, bytes], name: str) -> None:
-    """A capsule of which nothing can be played is not an incident without events."""
+    """Raise `ReplayError` if nothing in the capsule can be replayed."""
     if not any(len(group.sequences) for rows in hosts for group in rows.groups):
-        raise ReplayError(f"{name}: the capsule has no readings of any host; {_AGAIN}")
+        raise ReplayError(f"{name}: the capsule has no readings; {_AGAIN}")
     layouts = {digest for kind, digest in _referred(hosts) if kind == "layout"}
     if not any(f"definitions/layout/{definition_id(digest)}" in definitions for digest in layouts):
-        raise ReplayError(f"{name}: the capsule lacks the layouts that say what its readings are; {_AGAIN}")
+        raise ReplayError(f"{name}: the capsule has no layouts for its readings; {_AGAIN}")
 
 
 def _referred(hosts: Iterable[HostRows]) -> set[tuple[str, int]]:
-    """Every definition that rows refer to."""
+    """Return every definition that rows refer to."""
     found: set[tuple[str, int]] = set()
     for group in (group for rows in hosts for group in rows.groups):
         found.add(("layout", group.layout))

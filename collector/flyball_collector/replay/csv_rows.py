@@ -1,4 +1,4 @@
-"""Lines of CSV files with named columns as rows: what each cell may hold, and what is said of one that may not."""
+"""Reads rows from CSV files with named columns: the valid cells of each column, and errors with file and line."""
 
 import csv
 import gzip
@@ -29,58 +29,57 @@ STEP_COLUMNS = ("step_seconds", "step", "worker")
 COLUMNS = ("timestamp", "host", "gpu", *GPU_COLUMNS, *HOST_COLUMNS, *STEP_COLUMNS)
 
 NUMBERS = (*GPU_COLUMNS, *HOST_COLUMNS, "step_seconds", "step")
-"""The columns of numbers; bit n of `Row.present` stands for the n-th."""
+"""The columns of numbers. Bit n of `CsvRow.present` is the n-th."""
 
-_GZIP = b"\x1f\x8b"  # how a packed file begins (RFC 1952)
+_GZIP = b"\x1f\x8b"  # the beginning of gzip files (RFC 1952)
 _UNKNOWN = frozenset({"", "nan", "null", "none", "n/a", "na"})
-_LARGEST = 1e15
-_LARGEST_RATIO = 1.5
-"""A share may be a little more than all, by rounding or where a limit is exceeded; what is larger is percent."""
+_MAX_NUMBER = 1e15
+_MAX_RATIO = 1.5
+"""A ratio may exceed 1 a little by rounding or at an exceeded limit. Larger values are percent."""
 
 
-class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class CsvRow(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """One line of a file."""
 
     seconds: float
-    text: str  # the timestamp as it stands there
+    text: str  # the timestamp as written
     host: str
     gpu: str
     worker: str
-    present: int  # which of `NUMBERS` it has
-    numbers: tuple[float, ...]  # those, in order
+    present: int  # which of `NUMBERS` are present
+    numbers: tuple[float, ...]  # their values, in order
 
 
-def read_rows(path: Path | str, ignored: dict[str, None]) -> Iterator[Row]:
-    """The rows of a file as they stand there; raises `ReplayError` that names the line. Adds columns that are none of
-    ours to `ignored`."""
+def read_rows(path: Path | str, ignored: dict[str, None]) -> Iterator[CsvRow]:
+    """Yield the rows of a file in order, and add unknown columns to `ignored`. Raises `ReplayError` with the line."""
     try:
         with _open(Path(path)) as file:
             yield from _rows(file, str(path), ignored)
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
-        raise ReplayError(f"{path}: cannot be read: byte 0x{byte:02x} is no UTF-8; save the file as UTF-8") from None
+        raise ReplayError(f"{path}: not valid UTF-8: byte 0x{byte:02x}; save the file as UTF-8") from None
     except (OSError, EOFError, csv.Error) as error:
-        raise ReplayError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise ReplayError(f"{path}: cannot read the file: {getattr(error, 'strerror', None) or error}") from None
 
 
 class _BadCell(Exception):
-    """The message lacks only the line."""
+    """A cell is invalid. The message lacks the line."""
 
 
 class _Header:
-    """Where each column of a file stands."""
+    """The position of each column in a file."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         place_of = {name: place for place, name in enumerate(columns)}
         self._width = len(columns)
         self._time = place_of["timestamp"]
-        none = self._width  # where a line that was filled up has an empty cell
+        none = self._width  # the position of an empty cell in a padded line
         self._host, self._gpu, self._worker = (place_of.get(name, none) for name in ("host", "gpu", "worker"))
         self._numbers = [(1 << n, place_of[name], name) for n, name in enumerate(NUMBERS) if name in place_of]
         self._steps = 1 << NUMBERS.index("step_seconds")
 
-    def row(self, line: list[str]) -> Row:
-        """One line; missing cells are empty."""
+    def row(self, line: list[str]) -> CsvRow:
+        """Parse one line. Missing cells are empty."""
         line += [""] * (self._width + 1 - len(line))
         present, numbers = 0, []
         for bit, place, name in self._numbers:
@@ -92,12 +91,12 @@ class _Header:
         host, gpu = line[self._host].strip() or worker or "host", line[self._gpu].strip()
         if present & self._steps and not worker:
             worker = f"{host}/{gpu}" if gpu else host
-        return Row(_seconds(text), text, host, gpu, worker, present, tuple(numbers))
+        return CsvRow(_seconds(text), text, host, gpu, worker, present, tuple(numbers))
 
 
 @contextmanager
 def _open(path: Path) -> Iterator[TextIO]:
-    """The text of a file, unpacked where it begins as gzip does, whatever its name."""
+    """Open a text file; decompress it if it begins like gzip, whatever its name."""
     with path.open("rb") as file:
         packed = file.peek(len(_GZIP))[: len(_GZIP)] == _GZIP
         with (
@@ -107,7 +106,7 @@ def _open(path: Path) -> Iterator[TextIO]:
             yield text
 
 
-def _rows(file: Iterable[str], name: str, ignored: dict[str, None]) -> Iterator[Row]:
+def _rows(file: Iterable[str], name: str, ignored: dict[str, None]) -> Iterator[CsvRow]:
     reader = csv.reader(file, skipinitialspace=True)
     columns = [column.strip() for column in next(reader, [])]
     if (fault := _fault(columns)) is not None:
@@ -122,14 +121,16 @@ def _rows(file: Iterable[str], name: str, ignored: dict[str, None]) -> Iterator[
 
 
 def _fault(columns: Sequence[str]) -> str | None:
-    """What is wrong with a header line."""
-    twice = [column for column in COLUMNS if columns.count(column) > 1]
-    if twice:
-        return f"column {twice[0]!r} stands there twice; name each once"
+    """Return the fault of a header line, or `None`."""
+    duplicates = [column for column in COLUMNS if columns.count(column) > 1]
+    if duplicates:
+        return f"duplicate column {duplicates[0]!r}; name each column once"
     if "timestamp" not in columns:
         other = next((mark for mark in (";", "\t", "|") if len(columns) == 1 and mark in columns[0]), None)
         hint = (
-            f"columns are parted by {other!r}; expected commas" if other else f"known columns are {', '.join(COLUMNS)}"
+            f"columns are separated by {other!r}; expected commas"
+            if other
+            else f"known columns are {', '.join(COLUMNS)}"
         )
         return f"no column 'timestamp'; {hint}"
     if not set(columns) & {*GPU_COLUMNS, *HOST_COLUMNS, "step_seconds"}:
@@ -145,13 +146,13 @@ def _number(cell: str, column: str) -> float | None:
     except ValueError:
         if cell.strip().lower() in _UNKNOWN:
             return None
-        raise _BadCell(f"{column}: {cell.strip()!r} is no number; leave the cell empty where unknown") from None
-    if 0 <= number <= (_LARGEST_RATIO if column.endswith("_ratio") else _LARGEST):
+        raise _BadCell(f"{column}: {cell.strip()!r} is not a number; leave the cell empty if unknown") from None
+    if 0 <= number <= (_MAX_RATIO if column.endswith("_ratio") else _MAX_NUMBER):
         return number
     if math.isnan(number):
         return None
-    share = "; expected a share from 0 to 1" if column.endswith("_ratio") else ""
-    raise _BadCell(f"{column}: {cell.strip()} is out of range{share}")
+    hint = "; expected a ratio from 0 to 1" if column.endswith("_ratio") else ""
+    raise _BadCell(f"{column}: {cell.strip()} is out of range{hint}")
 
 
 def _seconds(text: str) -> float:

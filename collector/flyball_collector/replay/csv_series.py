@@ -1,4 +1,4 @@
-"""Series from CSV files as samples: one a host and instant, played without holding all of them."""
+"""Reads series from CSV files."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,49 +9,49 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from flyball_collector.engine.player import About, Key, Outline, Sample, usual_intervals
-from flyball_collector.replay.csv_rows import GPU_COLUMNS, HOST_COLUMNS, NUMBERS, Row, read_rows
+from flyball_collector.engine.player import Key, Outline, RecordedSample, RecordingContext, usual_intervals
+from flyball_collector.replay.csv_rows import GPU_COLUMNS, HOST_COLUMNS, NUMBERS, CsvRow, read_rows
 from flyball_collector.replay.errors import ReplayError
-from flyball_collector.replay.holdings import Holdings, Noted
+from flyball_collector.replay.holdings import Holdings, HoldingsObserver
 from flyball_collector.replay.sorted_rows import SortedRows
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 RUN = "replay"
-"""The run that steps of a CSV file belong to."""
+"""The run of a CSV file's steps."""
 
 MAX_GAPS = 10_000
-"""The usual time between two samples of a host is that of the first so many."""
+"""Number of gaps from which the usual time between two samples of a host is computed."""
 
 
 @dataclass(slots=True)
 class _Survey:
-    """What is noted of all rows, one after the other."""
+    """Facts about all rows, collected in one pass."""
 
     samples: int = 0
     first_seconds: float = 0.0
-    newest: dict[str, float] = field(default_factory=dict)  # of each host: the seconds of its last sample
-    shapes: dict[str, dict["_Shape", None]] = field(default_factory=dict)  # of each host: which numbers rows have
+    newest: dict[str, float] = field(default_factory=dict)  # by host: the time of its last sample
+    shapes: dict[str, dict["_Shape", None]] = field(default_factory=dict)  # by host: the shapes of its rows
     workers: dict[str, None] = field(default_factory=dict)
-    gaps: dict[str, "array[float]"] = field(default_factory=dict)  # of each host: from one sample to the next
-    held: Noted = field(default_factory=Noted)
+    gaps: dict[str, "array[float]"] = field(default_factory=dict)  # by host: times between samples
+    observer: HoldingsObserver = field(default_factory=HoldingsObserver)
 
-    def note(self, row: Row) -> None:
-        """In rising time."""
+    def add(self, row: CsvRow) -> None:
+        """Add a row. Rows must be in rising time."""
         last = self.newest.get(row.host)
         if last != row.seconds:
-            self._note_sample(row, last)
+            self._add_sample(row, last)
         self.shapes.setdefault(row.host, {})[_Shape(row.present, row.gpu)] = None
         if row.worker:
             self.workers[row.worker] = None
-        self._note_held(row)
+        self._observe(row)
 
-    def _note_held(self, row: Row) -> None:
+    def _observe(self, row: CsvRow) -> None:
         columns = _columns(_Shape(row.present, row.gpu))
         busy = row.numbers[columns.busy] if columns.busy is not None else None
         step = columns.step_seconds is not None
-        self.held.note(row.host, row.seconds, row.worker, columns.gpu, busy, step=step)
+        self.observer.observe(row.host, row.seconds, row.worker, columns.gpu, busy, step=step)
 
-    def _note_sample(self, row: Row, last: float | None) -> None:
+    def _add_sample(self, row: CsvRow, last: float | None) -> None:
         if not self.samples:
             self.first_seconds = row.seconds
         self.samples += 1
@@ -61,11 +61,11 @@ class _Survey:
             gaps.append(row.seconds - last)
 
     def outline(self, holdings: Holdings) -> Outline:
-        """For playing them."""
+        """Return the outline for the replay."""
         keys = {
             host: {key for shape in shapes for key in _columns(shape).every} for host, shapes in self.shapes.items()
         }
-        about = About(tenancies=holdings.tenancies)
+        about = RecordingContext(tenancies=holdings.tenancies)
         return Outline(self.first_seconds, usual_intervals(self.gaps), keys, self.newest, about)
 
 
@@ -74,28 +74,28 @@ class CsvSeries:
     """Rows of one or more files in rising time."""
 
     rows: SortedRows
-    ignored: tuple[str, ...]  # columns that are none of ours
+    ignored: tuple[str, ...]  # unknown columns
 
     @cached_property
     def _survey(self) -> _Survey:
         survey = _Survey()
         for row in self.rows:
-            survey.note(row)
+            survey.add(row)
         return survey
 
     @property
     def count(self) -> int:
-        """Of samples."""
+        """Return the number of samples."""
         return self._survey.samples
 
     @property
     def outline(self) -> Outline:
-        """What must be known before the first sample is played."""
+        """Return the facts that are needed before the first sample is replayed."""
         return self._survey.outline(self.holdings)
 
     @cached_property
     def workers(self) -> tuple[str, ...]:
-        """By rank."""
+        """Return the workers by rank."""
         return tuple(sorted(self._survey.workers, key=_natural))
 
     @cached_property
@@ -104,27 +104,27 @@ class CsvSeries:
 
     @cached_property
     def holdings(self) -> Holdings:
-        """Which ranks hold which GPUs."""
-        return self._survey.held.holdings(RUN, self._ranks)
+        """Return the ranks that hold each GPU."""
+        return self._survey.observer.holdings(RUN, self._ranks)
 
-    def samples(self) -> Iterator[Sample]:
-        """One sample a host and instant."""
+    def samples(self) -> Iterator[RecordedSample]:
+        """Yield one sample for each host and instant."""
         for _, together in groupby(self.rows, key=attrgetter("seconds")):
             yield from _samples(together, self._ranks, self.holdings)
 
 
 def read(paths: Sequence[Path | str]) -> CsvSeries:
-    """Read files, packed by gzip or not; raises `ReplayError` that names the line."""
+    """Read files, compressed by gzip or not. Raises `ReplayError` with the line."""
     ignored: dict[str, None] = {}
     rows = SortedRows(row for path in paths for row in read_rows(path, ignored))
     if not rows:
-        raise ReplayError(f"{', '.join(map(str, paths))}: no rows; expected a header line and one line a sample")
+        raise ReplayError(f"{', '.join(map(str, paths))}: no rows; expected a header line and one line for each sample")
     return CsvSeries(rows, tuple(ignored))
 
 
-def _samples(rows: Iterable[Row], ranks: Mapping[str, int], holdings: Holdings) -> Iterator[Sample]:
-    """The rows of one instant, host by host."""
-    hosts: dict[str, list[Row]] = {}
+def _samples(rows: Iterable[CsvRow], ranks: Mapping[str, int], holdings: Holdings) -> Iterator[RecordedSample]:
+    """Yield the samples of one instant, host by host."""
+    hosts: dict[str, list[CsvRow]] = {}
     for row in rows:
         hosts.setdefault(row.host, []).append(row)
     for host, own in hosts.items():
@@ -132,31 +132,31 @@ def _samples(rows: Iterable[Row], ranks: Mapping[str, int], holdings: Holdings) 
         steps = []
         for row in own:
             columns = _columns(_Shape(row.present, row.gpu))
-            told = dict(zip(columns.told, row.numbers, strict=False))
-            readings |= told | _memory(told) if columns.of_memory else told
+            given = dict(zip(columns.given, row.numbers, strict=False))
+            readings |= given | _memory(given) if columns.of_memory else given
             if columns.step_seconds is not None:
                 steps.append(_step(row, columns.step_seconds, columns.step, ranks))
         seconds = own[0].seconds
-        yield Sample(seconds, host, readings, steps, own[-1].text, holdings.digest(host, seconds))
+        yield RecordedSample(seconds, host, readings, steps, own[-1].text, holdings.digest(host, seconds))
 
 
 class _Shape(NamedTuple):
-    """Which numbers a row has, of which GPU."""
+    """The numbers that a row has, and their GPU."""
 
     present: int
     gpu: str
 
 
 class _Columns(NamedTuple):
-    """What the numbers of rows of one shape are."""
+    """The meaning of the numbers in rows of one shape."""
 
-    told: tuple[Key, ...]  # the first of the numbers
-    every: tuple[Key, ...]  # and what follows from them
-    of_memory: bool  # something may follow
-    step_seconds: int | None  # places among the numbers
+    given: tuple[Key, ...]  # the first of the numbers
+    every: tuple[Key, ...]  # with derived ones
+    of_memory: bool  # some can be derived
+    step_seconds: int | None  # positions among the numbers
     step: int | None
     busy: int | None
-    gpu: str  # whose readings they are; empty: of none
+    gpu: str  # the GPU of the readings, or empty
 
 
 _USED, _TOTAL, _RATIO, _AVAILABLE = (
@@ -170,19 +170,19 @@ def _columns(shape: _Shape) -> _Columns:
     labels = (("gpu", gpu), ("index", gpu if gpu.isdecimal() else ""))
     names = [name for bit, name in enumerate(NUMBERS) if shape.present >> bit & 1]
     places = {name: place for place, name in enumerate(names)}
-    told = tuple((name, labels if name in GPU_COLUMNS else ()) for name in names if name in _READINGS)
-    follows = _memory(dict.fromkeys(told, 1.0))
+    given = tuple((name, labels if name in GPU_COLUMNS else ()) for name in names if name in _READINGS)
+    derived = _memory(dict.fromkeys(given, 1.0))
     of_gpu = gpu if not places.keys().isdisjoint(GPU_COLUMNS) else ""
     steps = places.get("step_seconds"), places.get("step")
-    return _Columns(told, (*told, *follows), bool(follows), *steps, places.get("gpu_utilization_ratio"), of_gpu)
+    return _Columns(given, (*given, *derived), bool(derived), *steps, places.get("gpu_utilization_ratio"), of_gpu)
 
 
 _READINGS = frozenset({*GPU_COLUMNS, *HOST_COLUMNS})
 
 
-def _memory(told: Mapping[Key, float]) -> dict[Key, float]:
-    """What follows from the other figures of the host's memory."""
-    used, total, ratio = told.get(_USED), told.get(_TOTAL), told.get(_RATIO)
+def _memory(given: Mapping[Key, float]) -> dict[Key, float]:
+    """Return the figures of the host's memory that follow from the given ones."""
+    used, total, ratio = given.get(_USED), given.get(_TOTAL), given.get(_RATIO)
     derived: dict[Key, float] = {}
     if used is None and ratio is not None and total is not None:
         used = derived[_USED] = ratio * total
@@ -193,7 +193,7 @@ def _memory(told: Mapping[Key, float]) -> dict[Key, float]:
     return derived
 
 
-def _step(row: Row, step_seconds: int, step: int | None, ranks: Mapping[str, int]) -> pb.StepReport:
+def _step(row: CsvRow, step_seconds: int, step: int | None, ranks: Mapping[str, int]) -> pb.StepReport:
     return pb.StepReport(
         run=RUN,
         rank=ranks[row.worker],
@@ -205,5 +205,5 @@ def _step(row: Row, step_seconds: int, step: int | None, ranks: Mapping[str, int
 
 
 def _natural(name: str) -> tuple[int, int, str]:
-    """Numbers by value, before other names."""
+    """Return a key that sorts numbers by value, before other names."""
     return (0, int(name), name) if name.isdecimal() else (1, 0, name)

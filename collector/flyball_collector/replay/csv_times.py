@@ -1,18 +1,18 @@
-"""Instants as cells of CSV files tell them: seconds, parts of seconds by their size, or dates and times by ISO 8601."""
+"""Parses times in CSV files: seconds, milliseconds to nanoseconds by their size, or ISO 8601."""
 
 from datetime import UTC, datetime
 
 LATEST_SECONDS = 7_000_000_000
-"""Late in the year 2191: what is added to series from zero on still fits into nanoseconds of 64 bits."""
+"""Late in the year 2191, so that offsets from zero still fit into 64 bits of nanoseconds."""
 
-_UNITS = (1, 1_000, 1_000_000, 1_000_000_000)  # a second has so many milliseconds, microseconds, nanoseconds
-_EARLIEST_SECONDS = 100_000_000  # in 1973; what is smaller in one unit is too late in the one before
+_UNITS = (1, 1_000, 1_000_000, 1_000_000_000)  # units per second: milliseconds, microseconds, nanoseconds
+_EARLIEST_SECONDS = 100_000_000  # in 1973; smaller numbers in one unit are too late in the previous one
 
-_EXPECTED = "expected seconds since any beginning, or a date and time by ISO 8601 such as 2026-01-31T12:00:00Z"
+_EXPECTED = "expected seconds, or an ISO 8601 time such as 2026-01-31T12:00:00Z"
 
 
 def seconds_of(text: str) -> float:
-    """Seconds since 1970, or since the series' own zero; raises `ValueError` that says what was expected."""
+    """Return seconds since 1970, or since the series' own zero. Raises `ValueError` with the expected formats."""
     try:
         number = float(text)
     except ValueError:

@@ -1,5 +1,5 @@
-"""What is wrong with a recording."""
+"""The error of recordings."""
 
 
 class ReplayError(Exception):
-    """A file cannot be played; the message says where and what to do."""
+    """A recording cannot be replayed. The message names the place and a remedy."""

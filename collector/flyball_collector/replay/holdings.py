@@ -1,7 +1,7 @@
-"""Which workers of a CSV series hold which GPUs, and until when, as far as its lines tell.
+"""Infers which workers of a CSV series hold which GPUs, and until when.
 
-A line that has a worker and a GPU's readings says so; a host's only worker holds all of its GPUs. It holds them until
-its last step, and from then on for as long as they stay busy: what spins without a step hangs, what idles has ended.
+A line with a worker and a GPU's readings assigns the GPU; a host's only worker holds all of its GPUs. A worker holds
+them until its last step, and then for as long as they stay busy: GPUs that spin without a step hang, idle ones ended.
 """
 
 from bisect import bisect_left
@@ -11,71 +11,71 @@ from dataclasses import dataclass, field
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 BUSY = 0.05
-"""Utilisation from which on a GPU is at work."""
+"""Utilisation from which a GPU is busy."""
 
 
 @dataclass(slots=True)
-class _Host:
-    """What is noted of one host."""
+class _HostObservations:
+    """The observations of one host."""
 
-    workers: dict[str, None] = field(default_factory=dict)  # that made a step
-    holders: dict[str, str] = field(default_factory=dict)  # GPU → the worker beside whose name it stands
-    until: dict[str, float] = field(default_factory=dict)  # GPU → when it was last at work
+    workers: dict[str, None] = field(default_factory=dict)  # that reported a step
+    holders: dict[str, str] = field(default_factory=dict)  # GPU → the worker on its lines
+    until: dict[str, float] = field(default_factory=dict)  # GPU → when it was last busy
     stepped: dict[str, float] = field(default_factory=dict)  # worker → its last step
     paused: set[str] = field(default_factory=set)  # GPUs that were idle since the last step
 
 
-class Noted:
-    """Takes the lines of a series in rising time."""
+class HoldingsObserver:
+    """Observes the lines of a series in rising time."""
 
     def __init__(self) -> None:
-        self._hosts: dict[str, _Host] = {}
+        self._hosts: dict[str, _HostObservations] = {}
 
-    def note(self, host: str, seconds: float, worker: str, gpu: str, busy: float | None, *, step: bool) -> None:
-        """One line. `gpu` is empty where it reads none."""
+    def observe(self, host: str, seconds: float, worker: str, gpu: str, busy: float | None, *, step: bool) -> None:
+        """Observe one line. `gpu` is empty if it has no GPU readings."""
         if not (worker or gpu):
             return
-        of = self._hosts.setdefault(host, _Host())
+        seen = self._hosts.setdefault(host, _HostObservations())
         if step:
-            of.workers[worker] = None
-            of.stepped[worker] = seconds
-            of.paused.clear()
+            seen.workers[worker] = None
+            seen.stepped[worker] = seconds
+            seen.paused.clear()
         if gpu:
             if worker:
-                of.holders.setdefault(gpu, worker)
+                seen.holders.setdefault(gpu, worker)
             if busy is None or busy < BUSY:
-                of.paused.add(gpu)
-            of.until.setdefault(gpu, seconds)
-            if gpu not in of.paused:
-                of.until[gpu] = seconds
+                seen.paused.add(gpu)
+            seen.until.setdefault(gpu, seconds)
+            if gpu not in seen.paused:
+                seen.until[gpu] = seconds
 
     def holdings(self, run: str, ranks: Mapping[str, int]) -> "Holdings":
-        """For playing them."""
-        made = Holdings()
-        for host, of in self._hosts.items():
-            only = next(iter(of.workers)) if len(of.workers) == 1 else None
-            held = [(gpu, of.holders.get(gpu, only)) for gpu in of.until]
-            made.add(
+        """Return the holdings for the replay."""
+        holdings = Holdings()
+        for host, seen in self._hosts.items():
+            only = next(iter(seen.workers)) if len(seen.workers) == 1 else None
+            held = [(gpu, seen.holders.get(gpu, only)) for gpu in seen.until]
+            holdings.add(
                 host,
                 [
-                    (max(of.until[gpu], of.stepped[worker]), pb.Member(run=run, rank=ranks[worker], gpus=[gpu]))
+                    (max(seen.until[gpu], seen.stepped[worker]), pb.Member(run=run, rank=ranks[worker], gpus=[gpu]))
                     for gpu, worker in held
-                    if worker in of.stepped
+                    if worker in seen.stepped
                 ],
             )
-        return made
+        return holdings
 
 
 @dataclass(slots=True)
 class Holdings:
-    """Who holds what at each time."""
+    """The holders of GPUs at each time."""
 
     tenancies: dict[int, pb.Tenancy] = field(default_factory=dict)  # by digest
     gpus: dict[tuple[str, int], list[str]] = field(default_factory=dict)  # of each (host, rank)
-    _ends: dict[str, tuple[Sequence[float], int]] = field(default_factory=dict)  # of hosts: ends, the first's digest
+    _ends: dict[str, tuple[Sequence[float], int]] = field(default_factory=dict)  # by host: ends, first digest
 
     def add(self, host: str, members: Sequence[tuple[float, pb.Member]]) -> None:
-        """A host's members, each with its end."""
+        """Add a host's members, each with its end."""
         if not members:
             return
         members = sorted(members, key=lambda member: member[0])
@@ -87,7 +87,7 @@ class Holdings:
             self.gpus.setdefault((host, member.rank), []).extend(member.gpus)
 
     def digest(self, host: str, seconds: float) -> int:
-        """Of the tenancy at that time; 0: there is none."""
+        """Return the digest of the tenancy at that time; 0 means none."""
         ends, first = self._ends.get(host, ((), 0))
-        gone = bisect_left(ends, seconds)
-        return first + gone if gone < len(ends) else 0
+        ended = bisect_left(ends, seconds)
+        return first + ended if ended < len(ends) else 0

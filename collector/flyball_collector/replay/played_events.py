@@ -1,4 +1,4 @@
-"""Events of a played recording, as people and programs read them."""
+"""Events of a replayed recording, in the form for people and programs."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.subject import Subject
-from flyball_collector.engine.player import Player, Recording, Sample, streamed
+from flyball_collector.engine.player import Player, RecordedSample, Recording, stream_of
 from flyball_collector.engine.settings import DiagnosisSettings
 from flyball_collector.replay.csv_series import CsvSeries
 
@@ -15,7 +15,7 @@ Time = float | int | str
 
 
 class PlayedEvent(TypedDict):
-    """One event; `time` is the input's own word for it, or a date by ISO 8601 where the input has none."""
+    """One event. `time` is as written in the input, or an ISO 8601 time if the input has none."""
 
     time: Time
     host: str
@@ -34,44 +34,47 @@ class PlayedEvent(TypedDict):
 
 
 Played = Iterator[tuple[float, list[PlayedEvent]]]
-"""How much of all is done, 0 … 1, and what was said meanwhile."""
+"""The completed share, from 0 to 1, and the events since the previous item."""
 
 
 def play_csv(series: CsvSeries, settings: DiagnosisSettings | None = None) -> Played:
-    """Play series of CSV files."""
-    texts: dict[int, str] = {}  # of the samples that are being played
+    """Replay series of CSV files."""
+    texts: dict[int, str] = {}  # of the samples in progress
 
-    def noted() -> Iterator[Sample]:
+    def with_texts() -> Iterator[RecordedSample]:
         for number, sample in enumerate(series.samples()):
             texts[number] = sample.text
             yield sample
 
     done = 0
-    for ticks, events in Player(streamed(noted(), series.outline), settings, events_only=True).play():
+    for ticks, events in Player(stream_of(with_texts(), series.outline), settings, events_only=True).play():
         done += len(ticks)
         of_host = {tick.host: texts.pop(tick.sequence) for tick in ticks}
         newest = of_host[ticks[-1].host]
-        told = [
-            _told(
+        played = [
+            _played_event(
                 _on_gpu(event, series),
                 as_written(of_host.get(event.subject.host, newest)),
                 _worker(series, event.subject),
             )
             for event in events
         ]
-        yield done / series.count, told
+        yield done / series.count, played
 
 
 def play_rows(rows: Recording, settings: DiagnosisSettings | None = None) -> Played:
-    """Play stored rows."""
+    """Replay stored rows."""
     done = 0
     for ticks, events in Player(rows, settings, events_only=True).play():
         done += len(ticks)
-        yield done / len(rows.ticks), [_told(event, _date(event.time_ns), _rank(event.subject)) for event in events]
+        yield (
+            done / len(rows.ticks),
+            [_played_event(event, _date(event.time_ns), _rank(event.subject)) for event in events],
+        )
 
 
 def as_written(text: str) -> Time:
-    """A number where a number stands there, else the text."""
+    """Return a number if the text is one, else the text."""
     forms: tuple[Callable[[str], float | int], ...] = (int, float)
     for form in forms:
         try:
@@ -81,7 +84,7 @@ def as_written(text: str) -> Time:
     return text
 
 
-def _told(event: Event, time: Time, worker: str | None) -> PlayedEvent:
+def _played_event(event: Event, time: Time, worker: str | None) -> PlayedEvent:
     subject = event.subject
     return {
         "time": time,
@@ -102,7 +105,7 @@ def _told(event: Event, time: Time, worker: str | None) -> PlayedEvent:
 
 
 def _on_gpu(event: Event, series: CsvSeries) -> Event:
-    """What is said of a worker with one GPU is said of that GPU, too."""
+    """Add the GPU to an event of a worker that has only one."""
     subject = event.subject
     gpus = series.holdings.gpus.get((subject.host, subject.rank), ()) if subject.rank is not None else ()
     if len(gpus) != 1:

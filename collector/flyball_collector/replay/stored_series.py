@@ -1,4 +1,4 @@
-"""Stored rows of hosts as a recording: every reading, step, event and definition, as it was taken."""
+"""Stored rows of hosts as a recording: every reading, step, event and definition."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from flyball_collector.blocks.block import RowGroup
-from flyball_collector.engine.player import About, Recording, usual_intervals
+from flyball_collector.engine.player import Recording, RecordingContext, usual_intervals
 from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.errors import WireError
 from flyball_proto.layout import Layout
@@ -15,15 +15,15 @@ from flyball_proto.unavailable_reading import parse_unavailable
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 HOLD_SECONDS = 2.5
-"""As long as a live reading stands."""
+"""For as long as a live reading is valid."""
 
 Find = Callable[[str, int], bytes | None]
-"""The body of a definition by kind (layout, unavailable readings, tenancy) and digest."""
+"""Returns the body of a definition by kind (layout, unavailable readings, tenancy) and digest."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostRows:
-    """What is recorded of one host."""
+    """The recorded data of one host."""
 
     host: str
     groups: tuple[RowGroup, ...]
@@ -32,11 +32,11 @@ class HostRows:
 
 @dataclass(slots=True)
 class _Reader:
-    """Parses each definition once; what is missing or damaged is left out."""
+    """Parses each definition once. Missing and damaged ones are left out."""
 
     find: Find
     layouts: dict[int, KnownLayout | None] = field(default_factory=dict)
-    about: About = field(default_factory=About)
+    context: RecordingContext = field(default_factory=RecordingContext)
 
     def layout(self, digest: int) -> KnownLayout | None:
         if digest not in self.layouts:
@@ -44,38 +44,38 @@ class _Reader:
             self.layouts[digest] = _known(body, digest) if body is not None else None
         return self.layouts[digest]
 
-    def meet(self, unavailable: int, tenancy: int) -> None:
-        """Look these definitions up, if they are new."""
+    def load_definitions(self, unavailable: int, tenancy: int) -> None:
+        """Load these definitions, if they are new."""
         if (
             unavailable
-            and unavailable not in self.about.unavailable
+            and unavailable not in self.context.unavailable
             and (body := self.find("unavailable", unavailable))
         ):
             try:
-                self.about.unavailable[unavailable] = parse_unavailable(body)
+                self.context.unavailable[unavailable] = parse_unavailable(body)
             except WireError:
-                self.about.unavailable[unavailable] = ()
-        if tenancy and tenancy not in self.about.tenancies and (body := self.find("tenancy", tenancy)):
+                self.context.unavailable[unavailable] = ()
+        if tenancy and tenancy not in self.context.tenancies and (body := self.find("tenancy", tenancy)):
             try:
-                self.about.tenancies[tenancy] = pb.Tenancy.FromString(body)
+                self.context.tenancies[tenancy] = pb.Tenancy.FromString(body)
             except DecodeError:
-                self.about.tenancies[tenancy] = pb.Tenancy()
+                self.context.tenancies[tenancy] = pb.Tenancy()
 
 
 def recording_of(hosts: Iterable[HostRows], find: Find) -> Recording:
-    """Rows of hosts in rising time; those whose layout is not known are left out."""
+    """Return rows of hosts in rising time. Rows with an unknown layout are left out."""
     reader = _Reader(find)
     ticks: list[Tick] = []
     for each in hosts:
         if each.inventory is not None:
-            reader.about.inventories[each.host] = each.inventory
+            reader.context.inventories[each.host] = each.inventory
         ticks += _ticks(each, reader)
     ticks.sort(key=lambda tick: (tick.corrected_ns, tick.host))
-    return Recording(ticks, _intervals(ticks), HOLD_SECONDS, reader.about)
+    return Recording(ticks, _intervals(ticks), HOLD_SECONDS, reader.context)
 
 
 def _ticks(rows: HostRows, reader: _Reader) -> Iterator[Tick]:
-    """One tick a row; a row that came twice, from two pieces of one block, is one."""
+    """Yield one tick for each row. A row that is in two pieces of one block is used once."""
     seen: set[tuple[int, int]] = set()
     order = 0
     for group in sorted(rows.groups, key=lambda group: int(group.corrected_ns[0]) if len(group.corrected_ns) else 0):
@@ -85,7 +85,7 @@ def _ticks(rows: HostRows, reader: _Reader) -> Iterator[Tick]:
             if layout is None or key in seen:
                 continue
             seen.add(key)
-            reader.meet(int(group.unavailable[row]), int(group.tenancy[row]))
+            reader.load_definitions(int(group.unavailable[row]), int(group.tenancy[row]))
             yield _tick(rows.host, group, row, layout, order)
             order += 1
 
@@ -96,23 +96,23 @@ def _tick(host: str, group: RowGroup, row: int, layout: KnownLayout, order: int)
     return Tick(
         host=host,
         epoch=b"recorded" * 2,
-        sequence=order,  # epochs may change in between: what counts is the order
+        sequence=order,  # epochs may change in between, so the order counts
         layout=layout,
         values=group.values[row],
         valid=group.valid[row],
         agent_ns=int(group.agent_ns[row]),
         boot_ns=int(group.boot_ns[row]),
         corrected_ns=int(group.corrected_ns[row]),
-        received_ns=int(group.corrected_ns[row]),  # what came late, out of a spool, is played when it was measured
+        received_ns=int(group.corrected_ns[row]),  # late data are replayed at their time of measurement
         unavailable=int(group.unavailable[row]),
         tenancy=int(group.tenancy[row]),
         extras=extras,
         live=True,
-        told=_told(extras),
+        parsed_extras=_parsed(extras),
     )
 
 
-def _told(extras: bytes) -> pb.Record | None:
+def _parsed(extras: bytes) -> pb.Record | None:
     try:
         return pb.Record.FromString(extras) if extras else None
     except DecodeError:
@@ -124,12 +124,12 @@ def _known(body: bytes, digest: int) -> KnownLayout | None:
         layout = Layout.parse(body)
     except WireError:
         return None
-    layout.__dict__["digest"] = digest  # the name it was stored under, also where a newer agent wrote it
+    layout.__dict__["digest"] = digest  # the digest of storage, also if a newer agent wrote it
     return KnownLayout(layout)
 
 
 def _intervals(ticks: list[Tick]) -> dict[str, float]:
-    """The usual time from one record of each host to its next, in seconds."""
+    """Return the usual time between two records of each host, in seconds."""
     by_host: dict[str, list[int]] = {}
     for tick in ticks:
         by_host.setdefault(tick.host, []).append(tick.corrected_ns)

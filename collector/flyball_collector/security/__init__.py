@@ -1,1 +1,1 @@
-"""Who may speak to the collector, and as whom."""
+"""Certificates, tokens, and the conditions for listening beyond loopback."""

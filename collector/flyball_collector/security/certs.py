@@ -1,4 +1,4 @@
-"""A private certificate authority in a directory: who is an agent, who is a collector, and until when."""
+"""A private certificate authority in a directory, for agents and collectors."""
 
 import ipaddress
 import re
@@ -16,8 +16,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from flyball_collector.security.pem import (
     CertificateError,
-    belong_together,
     certificate_pem,
+    is_key_of,
     key_pem,
     load_certificate,
     load_key,
@@ -30,8 +30,12 @@ _CA_DAYS = 3650
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 
 
+class InvalidName(CertificateError):
+    """A name that is neither a host name nor an address."""
+
+
 class Part(Enum):
-    """What a certificate is for; neither can stand in for the other."""
+    """The daemon that a certificate is for; neither can pose as the other."""
 
     AGENT = "agents"
     COLLECTOR = "collectors"
@@ -49,12 +53,12 @@ class Issued:
     expires: datetime
 
     def days_left(self, now: datetime) -> float:
-        """Negative once it has expired."""
+        """Return the days until it expires; negative afterwards."""
         return (self.expires - now) / timedelta(days=1)
 
 
 class Authority:
-    """Makes, renews and lists the certificates of a directory: `ca.crt`, `agents/HOST.crt`, `collectors/HOST.crt`."""
+    """Issues, renews and lists the certificates of a directory: `ca.crt`, `agents/HOST.crt`, `collectors/HOST.crt`."""
 
     def __init__(self, directory: Path, now: datetime | None = None) -> None:
         self._directory = directory
@@ -62,20 +66,21 @@ class Authority:
 
     @property
     def ca_file(self) -> Path:
-        """What everybody has to know."""
+        """The certificate of the authority, which everybody needs."""
         return self._directory / "ca.crt"
 
     @property
     def ca_key_file(self) -> Path:
-        """What nobody else may know."""
+        """The key of the authority, which must stay secret."""
         return self._directory / "ca.key"
 
     def initialise(self, days: int = _CA_DAYS) -> Issued:
-        """Make the authority's own key and certificate; an existing one is never overwritten."""
+        """Create the key and the certificate of the authority; existing ones are never overwritten."""
         for file in (self.ca_file, self.ca_key_file):
             if file.exists():
                 raise CertificateError(
-                    f"{file} exists already: nothing was changed; use another directory, or renew ca"
+                    f"{file} exists already: nothing was changed. Use another directory, or extend it: "
+                    f"flyball certs renew ca -d {self._directory}"
                 )
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         key = ec.generate_private_key(ec.SECP256R1())
@@ -87,18 +92,22 @@ class Authority:
         )
         return self._read("ca", None)
 
+    def check_new(self, names: Sequence[str], part: Part) -> None:
+        """Raise `CertificateError` if one of the names is not valid or has a certificate already."""
+        for name in names:
+            _check_name(name)
+            for file in self._files(name, part):
+                if file.exists():
+                    command = f"flyball certs renew {name} -d {self._directory}"
+                    raise CertificateError(f"{file} exists already: nothing was changed. To extend it: {command}")
+
     def issue(self, name: str, part: Part, *, also: Sequence[str] = (), days: int = 365) -> Issued:
-        """A new key and certificate for a host; an agent's names the host and nothing else unless asked."""
-        _check_name(name)
+        """Create a key and a certificate for a host. That of an agent holds no other names than the given ones."""
+        self.check_new([name], part)
         names = [name, *also]
         if part is Part.COLLECTOR:
             names += [usual for usual in ("localhost", "127.0.0.1", "::1") if usual not in names]
         certificate_file, key_file = self._files(name, part)
-        for file in (certificate_file, key_file):
-            if file.exists():
-                raise CertificateError(
-                    f"{file} exists already: nothing was changed; `flyball certs renew {name}` renews"
-                )
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = self._sign(key.public_key(), names, part, days)
         certificate_file.parent.mkdir(mode=0o700, exist_ok=True)
@@ -107,7 +116,7 @@ class Authority:
         return self._read(name, part)
 
     def renew(self, issued: Issued, days: int | None = None) -> Issued:
-        """The same key and names for a new time; the file is replaced at once, so a reader never sees half of it."""
+        """Extend a certificate with the same key and names. The file is replaced in one step, never written in part."""
         old = load_certificate(issued.certificate_file)
         if issued.part is None:
             ca_key, ca = self._load_ca()
@@ -115,14 +124,14 @@ class Authority:
         else:
             public = old.public_key()
             if not isinstance(public, ec.EllipticCurvePublicKey):
-                raise CertificateError(f"{issued.certificate_file} is not one of ours: its key is of another kind")
+                raise CertificateError(f"{issued.certificate_file} was not issued here: its key is of another kind")
             span = days or max(1, (old.not_valid_after_utc - old.not_valid_before_utc).days)
             certificate = self._sign(public, issued.alternative_names, issued.part, span)
             replace_file(issued.certificate_file, certificate_pem(certificate), 0o644)
         return self._read(issued.name, issued.part)
 
     def list(self) -> list[Issued]:
-        """The authority, then collectors, then agents."""
+        """Return the certificates: that of the authority, then those of collectors and agents."""
         return [self._read("ca", None), *self._listed(Part.COLLECTOR), *self._listed(Part.AGENT)]
 
     def _listed(self, part: Part) -> Iterator[Issued]:
@@ -144,10 +153,10 @@ class Authority:
     def _load_ca(self) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
         if not self.ca_file.exists() or not self.ca_key_file.exists():
             raise CertificateError(
-                f"{self._directory} holds no authority; make one: flyball certs init {self._directory}"
+                f"{self._directory} has no certificate authority; create one: flyball certs init {self._directory}"
             )
         certificate, key = load_certificate(self.ca_file), load_key(self.ca_key_file)
-        if not isinstance(key, ec.EllipticCurvePrivateKey) or not belong_together(certificate, key):
+        if not isinstance(key, ec.EllipticCurvePrivateKey) or not is_key_of(certificate, key):
             raise CertificateError(f"{self.ca_key_file} is not the key of {self.ca_file}; restore both from one backup")
         return key, certificate
 
@@ -176,7 +185,9 @@ class Authority:
     def _sign(self, public: ec.EllipticCurvePublicKey, names: Sequence[str], part: Part, days: int) -> x509.Certificate:
         ca_key, ca = self._load_ca()
         if ca.not_valid_after_utc <= self._now:
-            raise CertificateError(f"{self.ca_file} has expired; renew it first: flyball certs renew ca")
+            raise CertificateError(
+                f"{self.ca_file} has expired; renew it first: flyball certs renew ca -d {self._directory}"
+            )
         use = ExtendedKeyUsageOID.CLIENT_AUTH if part is Part.AGENT else ExtendedKeyUsageOID.SERVER_AUTH
         return (
             self._builder(_common_name(names[0]), ca.subject, public)
@@ -192,7 +203,7 @@ class Authority:
 
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise CertificateError(
+        raise InvalidName(
             f"host name {name[:80]!r}: expected 1 to 253 letters, digits, '.', '_' or '-', "
             "beginning and ending with a letter or digit"
         )

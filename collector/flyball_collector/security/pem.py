@@ -1,4 +1,4 @@
-"""Certificates and keys as PEM files: read with errors that name the file, written whole or not at all."""
+"""Reads and writes certificates and keys as PEM files. Errors name the file; no file is written partially."""
 
 import os
 import secrets
@@ -13,48 +13,48 @@ PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519Pri
 
 
 class CertificateError(Exception):
-    """A certificate or key cannot be made, read or used; the message says which and what to do."""
+    """A certificate or key cannot be created, read or used. The message names it and a remedy."""
 
 
 def load_certificate(file: Path) -> x509.Certificate:
-    """The first certificate of a PEM file."""
+    """Read the first certificate of a PEM file."""
     try:
         return x509.load_pem_x509_certificate(_content(file))
     except ValueError as error:
-        raise CertificateError(f"{file} holds no PEM certificate: {error}") from None
+        raise CertificateError(f"{file} is not a PEM certificate: {error}") from None
 
 
 def load_key(file: Path) -> PrivateKey:
-    """A private key without a pass phrase; of any kind, for people may have an authority of their own."""
+    """Read a private key without a pass phrase. Any kind is accepted, because users may have their own authority."""
     try:
         key = serialization.load_pem_private_key(_content(file), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise CertificateError(f"{file} holds no usable private key: {error}") from None
+        raise CertificateError(f"{file} is not a usable private key: {error}") from None
     if not isinstance(key, PrivateKey):
-        raise CertificateError(f"{file} holds a key that cannot sign; use an elliptic-curve or RSA key")
+        raise CertificateError(f"{file}: the key cannot sign; use an elliptic-curve or RSA key")
     return key
 
 
-def belong_together(certificate: x509.Certificate, key: PrivateKey) -> bool:
-    """Whether the certificate is of this key."""
+def is_key_of(certificate: x509.Certificate, key: PrivateKey) -> bool:
+    """Return True if the certificate belongs to this key."""
     return certificate.public_key() == key.public_key()
 
 
 def write_once(file: Path, content: bytes, mode: int) -> None:
-    """A new file, whole or not at all; an existing one is left alone."""
+    """Write a new file completely or not at all. An existing one is not changed."""
     temporary = _write_beside(file, content, mode)
     try:
         file.hardlink_to(temporary)
     except FileExistsError:
         raise CertificateError(f"{file} exists already: nothing was changed") from None
     except OSError as error:
-        raise CertificateError(f"{file} cannot be written: {error.strerror}") from None
+        raise CertificateError(f"cannot write {file}: {error.strerror}") from None
     finally:
         temporary.unlink()
 
 
 def replace_file(file: Path, content: bytes, mode: int) -> None:
-    """The new content, at once."""
+    """Replace the content of a file in one step."""
     _write_beside(file, content, mode).replace(file)
 
 
@@ -68,7 +68,7 @@ def _write_beside(file: Path, content: bytes, mode: int) -> Path:
             stream.flush()
             os.fsync(stream.fileno())
     except OSError as error:
-        raise CertificateError(f"{file} cannot be written: {error.strerror}") from None
+        raise CertificateError(f"cannot write {file}: {error.strerror}") from None
     return temporary
 
 
@@ -76,16 +76,16 @@ def _content(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise CertificateError(f"{file} cannot be read: {error.strerror}") from None
+        raise CertificateError(f"cannot read {file}: {error.strerror}") from None
 
 
 def certificate_pem(certificate: x509.Certificate) -> bytes:
-    """As a file has it."""
+    """Return the certificate as PEM."""
     return certificate.public_bytes(serialization.Encoding.PEM)
 
 
 def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """As a file has it, without a pass phrase."""
+    """Return the key as PEM without a pass phrase."""
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

@@ -1,4 +1,4 @@
-"""TLS of the agents' door; certificates are read again when their files change, without a restart."""
+"""TLS of the agents' port. Certificates are read again when their files change."""
 
 import ssl
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from threading import Lock
 
 import structlog
 
-from flyball_collector.security.pem import CertificateError, belong_together, load_certificate, load_key
+from flyball_collector.security.pem import CertificateError, is_key_of, load_certificate, load_key
 
 _log = structlog.get_logger(__name__)
 
@@ -16,7 +16,7 @@ Stamp = tuple[tuple[int, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """A certificate, its private key, and the authority that the other side must come from."""
+    """A certificate, its private key, and the authority of the other side's certificate."""
 
     certificate: Path
     key: Path
@@ -24,19 +24,19 @@ class TlsFiles:
 
     def check(self) -> None:
         """Raise `CertificateError` unless the files can be used together."""
-        if not belong_together(load_certificate(self.certificate), load_key(self.key)):
+        if not is_key_of(load_certificate(self.certificate), load_key(self.key)):
             raise CertificateError(f"{self.key} is not the private key of {self.certificate}")
         if self.ca is not None:
             load_certificate(self.ca)
 
     def stamp(self) -> Stamp:
-        """Changes when a file does."""
+        """Return a value that changes when a file does."""
         stats = (file.stat() for file in (self.certificate, self.key, self.ca) if file is not None)
         return tuple((stat.st_mtime_ns, stat.st_ino, stat.st_size) for stat in stats)
 
 
-class Watched:
-    """Tells when the files have changed *and* are good; bad ones leave the last good ones in force."""
+class WatchedFiles:
+    """Detects changes of the files. Invalid ones are ignored, so that the last valid ones stay in use."""
 
     def __init__(self, files: TlsFiles) -> None:
         files.check()
@@ -45,7 +45,7 @@ class Watched:
         self._lock = Lock()
 
     def changed(self) -> bool:
-        """True once for each good change."""
+        """Return True once for each valid change."""
         with self._lock:
             try:
                 stamp = self.files.stamp()
@@ -61,34 +61,34 @@ class Watched:
 
 
 class ServerContexts:
-    """TLS that demands a certificate of our authority from every agent; called for each connection."""
+    """TLS contexts that require a certificate of our authority from every agent. Called for each connection."""
 
     def __init__(self, files: TlsFiles) -> None:
-        self._watched = Watched(files)
+        self._watched = WatchedFiles(files)
         self._context = _context(files)
 
     def __call__(self) -> ssl.SSLContext:
-        """What the files say now, or said when they were last good."""
+        """Return the context of the current files, or of the last valid ones."""
         if self._watched.changed():
             try:
                 self._context = _context(self._watched.files)
             except CertificateError as error:
-                _log.warning("certificate_not_taken", reason=str(error))
+                _log.warning("certificate_not_reloaded", reason=str(error))
         return self._context
 
 
 def _context(files: TlsFiles) -> ssl.SSLContext:
     if files.ca is None:
-        raise CertificateError("grpc.ca_file is not set: agents could not be told apart")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # TLS 1.2 at least
+        raise CertificateError("grpc.ca_file is not set: agents could not be authenticated")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # TLS 1.2 or newer
     try:
         context.load_cert_chain(files.certificate, files.key)
         context.load_verify_locations(files.ca)
-    except OSError as error:  # ssl.SSLError is one, too
+    except OSError as error:  # including ssl.SSLError
         raise CertificateError(f"{files.certificate}, {files.key}, {files.ca}: {error}") from None
     context.verify_mode = ssl.CERT_REQUIRED
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # the authority may itself be signed by another
-    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_TICKET  # each connection shows its certificate anew
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # the authority may be an intermediate one
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_TICKET  # each connection presents its certificate
     context.num_tickets = 0
     context.set_alpn_protocols(["h2"])
     return context

@@ -1,17 +1,21 @@
-"""Bearer tokens of people and scrapers: a file of `ROLE SHA256-OF-TOKEN NAME` lines, re-read when it changes."""
+"""Bearer tokens of people and scrapers: a file of `ROLE SHA256-OF-TOKEN NAME` lines, read again when it changes."""
 
+import contextlib
 import hashlib
 import hmac
 import ipaddress
+import os
 import re
 import secrets
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
 import structlog
 
+from flyball_collector.security.pem import CertificateError, replace_file
 from flyball_collector.settings import HttpSettings
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -20,14 +24,14 @@ _log = structlog.stdlib.get_logger(__name__)
 
 
 class Role(IntEnum):
-    """What a caller may do; a higher role may all that a lower one may."""
+    """The rights of a caller; a higher role has all rights of a lower one."""
 
     VIEWER = 1
     OPERATOR = 2
 
 
 class TokensError(ValueError):
-    """A tokens file cannot be used; the message names the line."""
+    """A tokens file that cannot be used; the message names the file and the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +42,23 @@ class Token:
     digest: bytes  # SHA-256 of the token; tokens are long and random, so no slow hash is needed
     name: str
 
+    @property
+    def id(self) -> str:
+        """The beginning of the hash: it names the token and does not reveal it."""
+        return self.digest.hex()[:12]
+
 
 def parse_tokens(text: str, source: str = "tokens") -> tuple[Token, ...]:
-    """Read the lines of a tokens file; empty lines and lines that begin with `#` say nothing."""
-    return tuple(_tokens(text, source))
+    """Read the lines of a tokens file; empty lines and lines that begin with `#` are skipped."""
+    return tuple(token for token in _lines(text, source) if token is not None)
 
 
-def _tokens(text: str, source: str) -> Iterator[Token]:
+def _lines(text: str, source: str) -> Iterator[Token | None]:
+    """Yield the token of each line, and None for a line without one."""
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split(maxsplit=2)
         if not words or words[0].startswith("#"):
+            yield None
             continue
         role = next((role for role in Role if role.name.lower() == words[0]), None)
         if role is None or len(words) < 3 or not _DIGEST.fullmatch(words[1].lower()):
@@ -59,13 +70,13 @@ def _tokens(text: str, source: str) -> Iterator[Token]:
 
 
 def new_token(role: Role, name: str) -> tuple[str, str]:
-    """A fresh token, and the line of the tokens file that admits it."""
+    """Return a fresh token, and its line of the tokens file."""
     token = secrets.token_urlsafe(32)
     return token, f"{role.name.lower()} {hashlib.sha256(token.encode()).hexdigest()} {name}"
 
 
 def find_token(tokens: tuple[Token, ...], presented: str) -> Token | None:
-    """The token that was presented; takes equally long whichever it is, or none."""
+    """Return the token that was presented. The search takes the same time for every token, and for an unknown one."""
     if len(presented) > _MAX_TOKEN_BYTES:
         return None
     digest = hashlib.sha256(presented.encode()).digest()
@@ -76,16 +87,66 @@ def find_token(tokens: tuple[Token, ...], presented: str) -> Token | None:
     return found
 
 
+def read_tokens(path: Path) -> tuple[Token, ...]:
+    """Read a tokens file, which may hold no token."""
+    return parse_tokens(_read_text(path), str(path))
+
+
+def add_token_line(path: Path, line: str) -> None:
+    """Append a line to a tokens file. All users may read a new file: the collector has to, and it holds only hashes."""
+    is_new = not path.exists()
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        with os.fdopen(descriptor, "r+b") as file:
+            content = file.read()
+            if is_new:
+                os.fchmod(file.fileno(), 0o644)  # whatever the umask is
+            separator = "" if content[-1:] in {b"", b"\n"} else "\n"
+            file.write(f"{separator}{line}\n".encode())
+    except OSError as error:
+        raise TokensError(f"cannot write {path}: {error.strerror}") from None
+
+
+def revoke_tokens(path: Path, revoked: Sequence[Token]) -> None:
+    """Remove the lines of some tokens; comments and all other lines stay. The file is replaced in one step."""
+    text = _read_text(path)
+    digests = {token.digest for token in revoked}
+    pairs = zip(text.splitlines(), _lines(text, str(path)), strict=True)
+    kept = [line for line, token in pairs if token is None or token.digest not in digests]
+    try:
+        before = path.stat()
+        replace_file(path, "".join(f"{line}\n" for line in kept).encode(), stat.S_IMODE(before.st_mode))
+        with contextlib.suppress(OSError):  # only root may give a file to another user
+            os.chown(path, before.st_uid, before.st_gid)
+    except (OSError, CertificateError) as error:
+        raise TokensError(f"cannot write {path}: {error}") from None
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise TokensError(f"{path} is not valid UTF-8") from None
+    except OSError as error:
+        raise TokensError(f"cannot read {path}: {error.strerror}") from None
+
+
 class TokensFile:
-    """The tokens of a file; a file that became unreadable or wrong leaves the last good ones in force."""
+    """The tokens of a file, read again when it changes.
+
+    A file that becomes unreadable or wrong leaves the last good tokens in force. A file without a token is refused at
+    the start; a running collector takes it, so that the last token can be revoked.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._seen = self._stamp()
-        self._tokens = self._read()
+        self._tokens = read_tokens(path)
+        if not self._tokens:
+            raise TokensError(f"{path} contains no token, so nobody could log in; add one with `flyball token add`")
 
     def find(self, presented: str) -> Token | None:
-        """Who presents this token, by the file as it is now."""
+        """Return the token that is presented, as the file defines it now; None if it is unknown."""
         self._refresh()
         return find_token(self._tokens, presented)
 
@@ -95,7 +156,7 @@ class TokensFile:
             return
         self._seen = stamp
         try:
-            self._tokens = self._read()
+            self._tokens = read_tokens(self._path)
         except TokensError as error:
             _log.warning("tokens_not_reloaded", file=str(self._path), reason=str(error))
 
@@ -106,19 +167,9 @@ class TokensFile:
             return None
         return status.st_mtime_ns, status.st_size, status.st_ino
 
-    def _read(self) -> tuple[Token, ...]:
-        try:
-            text = self._path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise TokensError(f"{self._path} cannot be read: {error}") from None
-        tokens = parse_tokens(text, str(self._path))
-        if not tokens:
-            raise TokensError(f"{self._path} holds no token: nobody could look at anything")
-        return tokens
-
 
 def is_loopback(host: str) -> bool:
-    """Whether an address or host name (with or without brackets) is this machine alone."""
+    """Return True if an address or host name (with or without brackets) can only be reached from this machine."""
     name = host.strip("[]").partition("%")[0].lower()
     if name == "localhost" or name.endswith(".localhost"):
         return True
@@ -131,7 +182,7 @@ def is_loopback(host: str) -> bool:
 
 
 def split_listen(listen: str) -> tuple[str, int]:
-    """`host:port`, `[v6]:port` or `:port` in two; raises `ValueError` that says what was wrong."""
+    """Split `host:port`, `[v6]:port` or `:port`. Raises `ValueError` with the reason if it is neither of them."""
     host, colon, port = listen.rpartition(":")
     if not colon or not port.isdigit() or not 0 <= int(port) <= 65535:
         raise ValueError(f"listen address {listen!r}: expected host:port")
@@ -139,7 +190,7 @@ def split_listen(listen: str) -> tuple[str, int]:
 
 
 def listening_fault(settings: HttpSettings, *, insecure: bool) -> str | None:
-    """Why these settings must not be listened with; `None` when they may."""
+    """Return why the web port must not be opened with these settings; `None` if it may."""
     host, _ = split_listen(settings.listen)
     if bool(settings.certificate_file) != bool(settings.key_file):
         return "http.certificate_file and http.key_file: set both or none"
@@ -157,6 +208,6 @@ def listening_fault(settings: HttpSettings, *, insecure: bool) -> str | None:
     if not missing:
         return None
     return (
-        f"http.listen is {settings.listen}, beyond loopback, but {', '.join(missing)} not set: anybody on the network "
-        "could read the fleet. Set them, listen on 127.0.0.1, or say --insecure"
+        f"http.listen is {settings.listen}, beyond loopback, but {', '.join(missing)} not set: anyone on the network "
+        "could read the fleet. Set them, listen on 127.0.0.1, or use --insecure"
     )

@@ -1,1 +1,1 @@
-"""Stores: where blocks, minute series and documents are kept; one protocol, one contract suite."""
+"""Stores of blocks, minute series and documents: one protocol, and one contract suite for all implementations."""

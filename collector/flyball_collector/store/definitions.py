@@ -1,4 +1,4 @@
-"""What stores know of documents: which are definitions, and which belong to a host."""
+"""Kinds of documents: which are definitions, and which belong to a host."""
 
 from collections.abc import Callable
 
@@ -8,29 +8,29 @@ from flyball_proto.layout import Layout, metric_from_message
 from flyball_proto.metric import Metric
 from flyball_proto.v1 import telemetry_pb2 as pb
 
-DEFINITIONS = ("layout", "unavailable", "tenancy", "columns")  # content-addressed; shared by hosts
+DEFINITIONS = ("layout", "unavailable", "tenancy", "columns")  # content-addressed, shared by hosts
 
 _REMEMBERED = 4096  # layouts
 
 
 def definition_id(digest: int) -> str:
-    """The id of a definition's document."""
+    """Return the id of a definition's document."""
     return f"{digest:016x}"
 
 
 def belongs_to(document_id: str, host: str) -> bool:
-    """Documents of a host are named by it: `HOST` or `HOST/…`."""
+    """Return True if a document belongs to a host: its id is `HOST` or `HOST/…`."""
     return document_id == host or document_id.startswith(f"{host}/")
 
 
 class LayoutFinder:
-    """Layouts by digest; some thousand are kept, so that each is parsed once as a rule."""
+    """Finds layouts by digest, with a cache of some thousand."""
 
     def __init__(self, get_document: Callable[[str, str], Document | None], kind: str = "layout") -> None:
         self._get_document = get_document
         self._kind = kind
         self._known: dict[int, Layout] = {}
-        self._metrics: dict[bytes, Metric] = {}  # by what told of them: hosts use the same ones
+        self._metrics: dict[bytes, Metric] = {}  # by their serialized declaration, because hosts use the same ones
 
     def __call__(self, digest: int) -> Layout | None:
         layout = self._known.get(digest)

@@ -1,4 +1,4 @@
-"""A store in memory: for tests, demonstrations and hosts that keep nothing. All is gone when the process ends."""
+"""A store in memory, for tests, demonstrations and collectors that keep nothing. Its data end with the process."""
 
 import threading
 import time
@@ -18,21 +18,21 @@ from flyball_collector.store.minutes import (
     series_of,
     without,
 )
-from flyball_collector.store.uniting import unite_with_stored
+from flyball_collector.store.stored_merge import merge_with_stored
 from flyball_proto.ranges import RangeSet
 
 _Points = set[tuple[bytes, int]]
 
 
 class MemoryStore:
-    """All that a store does, in dictionaries behind one lock."""
+    """A store in dictionaries behind one lock."""
 
     def __init__(self, *, clock: Callable[[], int] = time.time_ns) -> None:
         self._clock = clock
         self._lock = threading.RLock()
         self._blocks: dict[BlockKey, Block] = {}
-        self._pending: set[BlockKey] = set()  # not yet in a chunk, or changed since
-        self._hours: dict[BlockKey, int] = {}  # in whose chunks a block's points are
+        self._pending: set[BlockKey] = set()  # not in a chunk yet, or changed since
+        self._hours: dict[BlockKey, int] = {}  # the hour in whose chunks a block's points are
         self._chunks: dict[tuple[str, int, str], tuple[Chunk, int]] = {}  # (host, hour, metric) → chunk, received
         self._documents: dict[tuple[str, str], Document] = {}
         self._leases: dict[str, Lease] = {}
@@ -40,13 +40,13 @@ class MemoryStore:
 
     def put_blocks(self, blocks: Sequence[Block]) -> list[RangeSet]:
         with self._lock:
-            united: dict[BlockKey, Block] = {}
+            merged: dict[BlockKey, Block] = {}
             for block in blocks:
-                stored = united.get(block.key) or self._blocks.get(block.key)
-                united[block.key] = block if stored is None else unite_with_stored(stored, block)
-            self._blocks |= united
-            self._pending |= united.keys()
-            return [united[block.key].settled for block in blocks]
+                stored = merged.get(block.key) or self._blocks.get(block.key)
+                merged[block.key] = block if stored is None else merge_with_stored(stored, block)
+            self._blocks |= merged
+            self._pending |= merged.keys()
+            return [merged[block.key].settled for block in blocks]
 
     def settled(self, host: str, epoch: bytes, from_sequence: int) -> RangeSet:
         with self._lock:
@@ -115,7 +115,7 @@ class MemoryStore:
             old = self._documents.get((kind, id))
             revision = 0 if old is None else old.revision
             if expected is not None and expected != revision:
-                raise StoreConflict(f"document {kind}/{id} has revision {revision}, not {expected}: read it again")
+                raise StoreConflict(f"document {kind}/{id} has revision {revision}, not {expected}; read it again")
             self._documents[kind, id] = Document(kind, id, body, revision + 1, self._clock())
             return revision + 1
 
@@ -199,7 +199,7 @@ class MemoryStore:
             self._pending.discard(key)
 
     def size_bytes(self) -> int:
-        """What the encoded rows, series and documents take; Python's own bookkeeping comes on top."""
+        """Return the size of the encoded rows, series and documents, without Python's overhead."""
         with self._lock:
             return (
                 sum(len(block.payload) + len(block.summary) for block in self._blocks.values())
@@ -208,12 +208,10 @@ class MemoryStore:
             )
 
     def backup(self, path: str) -> None:
-        raise StoreError(
-            f"the store in memory cannot be copied to {path}: set store.url to sqlite:///PATH to keep data"
-        )
+        raise StoreError(f"cannot back up a store in memory to {path}; set store.url to sqlite:///PATH to keep data")
 
     def close(self) -> None:
-        """Nothing was opened."""
+        """Do nothing, because nothing was opened."""
 
 
 def _points(block: Block) -> BlockPoints:

@@ -1,8 +1,8 @@
-"""Minute series: points of one metric of one host in one hour, as a chunk of bytes, and what is read from chunks.
+"""Minute series: the points of one metric of one host in one hour, encoded as a chunk.
 
-A block gives one point a column. A point is named by (epoch, block number), so that a block that came again, or came
-late, replaces its point instead of adding one. A metric that counts or measures keeps the mean of the minute, a state
-the last code seen: a mean of codes says nothing.
+A block gives one point for each column. A point is identified by (epoch, block number), so that a repeated or late
+block replaces its point instead of adding one. Gauges and counters keep the mean of the minute, states the last code,
+because a mean of codes has no meaning.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ FindLayout = Callable[[int], Layout | None]
 
 @dataclass(frozen=True, slots=True)
 class BlockPoints:
-    """What one block adds to the minute series."""
+    """The points that one block adds to the minute series."""
 
     epoch: bytes
     number: int
@@ -37,27 +37,27 @@ class BlockPoints:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Points of one metric, in the order of time; the matrices are column × point, 0 where nothing was read."""
+    """Points of one metric, sorted by time. The matrices are column × point, 0 where nothing was read."""
 
     columns: tuple[Column, ...]
-    epochs: tuple[bytes, ...]  # one a point, like the two that follow
+    epochs: tuple[bytes, ...]  # one for each point, like the next two
     numbers: Integers
     times_ns: Integers
     counts: Integers
     minimum: Integers
     maximum: Integers
-    middle: Integers  # of a state the last code; else the place of the mean, in steps between least and most
+    middle: Integers  # a state's last code; else the position of the mean, in steps between minimum and maximum
 
 
 def hour_of(time_ns: int) -> int:
-    """Hours since 1970."""
+    """Return the hours since 1970."""
     return time_ns // HOUR_NS
 
 
 def chunks_of(
     blocks: Sequence[BlockPoints], find: FindLayout, metrics: Iterable[str] | None = None
 ) -> dict[str, Chunk]:
-    """Points of blocks as chunks by metric (`None`: every metric); unknown layouts are passed over."""
+    """Return the points of blocks as chunks by metric (`None`: every metric). Unknown layouts are skipped."""
     points = sorted(
         ((summary.first_ns, block.epoch, block.number, summary) for block in blocks for summary in block.summaries),
         key=lambda point: point[:3],
@@ -76,19 +76,19 @@ def chunks_of(
 
 
 def merge(old: Chunk, new: Chunk) -> Chunk:
-    """Both chunks' points; where both have points of a block, only the newer's."""
+    """Merge chunks. Where both have points of a block, only the newer ones stay."""
     replaced = set(zip(new.epochs, new.numbers.tolist(), strict=True))
     return join([without(old, replaced), new])
 
 
 def without(chunk: Chunk, blocks: set[tuple[bytes, int]]) -> Chunk:
-    """A chunk less the points of some blocks."""
+    """Return a chunk without the points of some blocks."""
     keep = [i for i, point in enumerate(zip(chunk.epochs, chunk.numbers.tolist(), strict=True)) if point not in blocks]
     return _take(chunk, np.array(keep, dtype=np.intp))
 
 
 def join(chunks: Sequence[Chunk]) -> Chunk:
-    """All points of chunks that share no point."""
+    """Join chunks that share no point."""
     places: dict[Column, int] = {}
     for chunk in chunks:
         for column in chunk.columns:
@@ -113,17 +113,17 @@ def join(chunks: Sequence[Chunk]) -> Chunk:
 
 
 def encode_chunk(chunk: Chunk) -> bytes:
-    """A chunk as bytes; its columns are named by the digest of `columns_layout(chunk)`."""
+    """Encode a chunk. Its columns are identified by the digest of `columns_layout(chunk)`."""
     return seal(_sections(chunk))
 
 
 def columns_layout(chunk: Chunk) -> Layout:
-    """The chunk's columns as a definition that many chunks share."""
+    """Return the chunk's columns as a definition that many chunks share."""
     return Layout(chunk.columns)
 
 
 def decode_chunk(encoded: bytes, find: FindLayout) -> Chunk | None:
-    """The inverse of `encode_chunk`; `None` when its columns are not known."""
+    """Decode what `encode_chunk` returned, or return `None` if its columns are unknown."""
     reader = BytesReader(unseal(encoded))
     layout = find(int(reader.array("<u8", 1)[0]))
     if layout is None:
@@ -139,9 +139,9 @@ def decode_chunk(encoded: bytes, find: FindLayout) -> Chunk | None:
 
 
 def series_of(chunks: Iterable[Chunk], start_ns: int, end_ns: int) -> list[MinuteSeries]:
-    """Chunks of one metric as series in its unit, one a column, points of [start, end) in the order of time.
+    """Return chunks of one metric as series in its unit, one per column, with points of [start, end) sorted by time.
 
-    A column whose metric was declared anew (another help text, another scale) goes on as one series.
+    A column whose metric was declared again (another help text, another scale) continues as one series.
     """
     alike: dict[tuple[Column, ...], list[Chunk]] = {}
     for chunk in chunks:
@@ -150,7 +150,7 @@ def series_of(chunks: Iterable[Chunk], start_ns: int, end_ns: int) -> list[Minut
     for same in alike.values():
         for series in _column_series(join(same), start_ns, end_ns):
             parts.setdefault(series.column.label_pairs(), []).append(series)
-    return [_end_to_end(part) for _, part in sorted(parts.items())]
+    return [_concatenated(part) for _, part in sorted(parts.items())]
 
 
 def _column_series(chunk: Chunk, start_ns: int, end_ns: int) -> Iterator[MinuteSeries]:
@@ -167,8 +167,8 @@ def _column_series(chunk: Chunk, start_ns: int, end_ns: int) -> Iterator[MinuteS
             yield MinuteSeries(column, times, least / scale, mean / scale, most / scale, counts)
 
 
-def _end_to_end(parts: Sequence[MinuteSeries]) -> MinuteSeries:
-    """One series of several; the newest names the column."""
+def _concatenated(parts: Sequence[MinuteSeries]) -> MinuteSeries:
+    """Join several series. The newest gives the column."""
     if len(parts) == 1:
         return parts[0]
     newest = max(parts, key=lambda part: int(part.times_ns[-1]))
@@ -185,7 +185,7 @@ def _end_to_end(parts: Sequence[MinuteSeries]) -> MinuteSeries:
 
 def _take(chunk: Chunk, points: NDArray[np.intp]) -> Chunk:
     if len(points) == len(chunk.epochs) and (np.diff(points) == 1).all():
-        return chunk  # all of it, in the order that it has
+        return chunk  # all points, in the same order
     return Chunk(
         chunk.columns,
         tuple(chunk.epochs[point] for point in points),
@@ -199,8 +199,8 @@ def _take(chunk: Chunk, points: NDArray[np.intp]) -> Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stack:
-    """Summaries of one layout: which points they are, and matrices point × column."""
+class _SummaryStack:
+    """Summaries of one layout: their points, and matrices point × column."""
 
     layout: Layout
     points: NDArray[np.intp]
@@ -211,12 +211,12 @@ class _Stack:
     mean_steps: Integers
 
 
-def _stacks(summaries: Sequence[LayoutSummary], layouts: Mapping[int, Layout]) -> list[_Stack]:
+def _stacks(summaries: Sequence[LayoutSummary], layouts: Mapping[int, Layout]) -> list[_SummaryStack]:
     by_layout: dict[int, list[int]] = {}
     for point, summary in enumerate(summaries):
         by_layout.setdefault(summary.layout, []).append(point)
     return [
-        _Stack(
+        _SummaryStack(
             layouts[digest],
             np.array(points, dtype=np.intp),
             np.stack([summaries[point].counts for point in points]),
@@ -230,7 +230,7 @@ def _stacks(summaries: Sequence[LayoutSummary], layouts: Mapping[int, Layout]) -
 
 
 def _metric_chunk(
-    name: str, epochs: tuple[bytes, ...], numbers: Integers, times: Integers, stacks: list[_Stack]
+    name: str, epochs: tuple[bytes, ...], numbers: Integers, times: Integers, stacks: list[_SummaryStack]
 ) -> Chunk:
     places: dict[Column, int] = {}
     for stack in stacks:

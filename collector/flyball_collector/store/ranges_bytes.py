@@ -1,4 +1,4 @@
-"""Range sets as bytes: pairs of 32-bit numbers, relative to a block's first sequence."""
+"""Encodes range sets as pairs of 32-bit numbers, relative to a block's first sequence."""
 
 import struct
 
@@ -6,11 +6,11 @@ from flyball_proto.ranges import RangeSet
 
 
 def pack_ranges(ranges: RangeSet, first: int) -> bytes:
-    """Ranges as bytes; the empty set takes none."""
+    """Encode ranges. The empty set gives no bytes."""
     numbers = [number - first for part in ranges for number in part]
     return struct.pack(f"<{len(numbers)}I", *numbers)
 
 
 def unpack_ranges(packed: bytes, first: int) -> RangeSet:
-    """The inverse of `pack_ranges`."""
+    """Decode what `pack_ranges` returned."""
     return RangeSet((first + start, first + end) for start, end in struct.iter_unpack("<II", packed))

@@ -1,7 +1,7 @@
 """The embedded store: one SQLite file.
 
-A block is written under SQLite's write lock (`BEGIN IMMEDIATE`: read, unite, write), so writers of several processes
-cannot lose each other's rows. What `put_blocks` has returned survives a power cut: see `sqlite_file.py`.
+A block is written under SQLite's write lock (`BEGIN IMMEDIATE`: read, merge, write), so writers of several processes
+cannot lose each other's rows. Whatever `put_blocks` has returned survives a power failure: see `sqlite_file.py`.
 """
 
 import sqlite3
@@ -18,7 +18,7 @@ from flyball_collector.store.sqlite_backup import backup
 from flyball_collector.store.sqlite_expiry import expire, size_bytes
 from flyball_collector.store.sqlite_file import SqliteFile
 from flyball_collector.store.sqlite_minutes import SqliteMinutes
-from flyball_collector.store.uniting import unite_with_stored
+from flyball_collector.store.stored_merge import merge_with_stored
 from flyball_proto.ranges import RangeSet
 
 _BLOCK = """
@@ -56,17 +56,17 @@ _DOCUMENT_RANGE = """
 SELECT kind, id, body, revision, updated_ns FROM documents WHERE kind = ? AND id >= ? AND id < ? ORDER BY id
 """
 _FORGET_DOCUMENT = "DELETE FROM documents WHERE kind = ? AND id = ?"
-# The row of a name, made when it is new: (look, make).
+# The row of a name, inserted when it is new: (select, insert).
 _HOST = ("SELECT id FROM hosts WHERE name = ?", "INSERT INTO hosts (name) VALUES (?)")
 _EPOCH = (
     "SELECT id FROM epochs WHERE host_id = ? AND epoch = ?",
     "INSERT INTO epochs (host_id, epoch) VALUES (?, ?)",
 )
-_READ_AT_ONCE = 32  # blocks, some 40 KB each
+_READ_AT_ONCE = 32  # blocks, about 40 KB each
 
 
 class SqliteStore:
-    """All that a store does, in one file."""
+    """A store in one file."""
 
     def __init__(self, path: Path | str, *, clock: Callable[[], int] = time.time_ns) -> None:
         self.path = Path(path)
@@ -89,12 +89,12 @@ class SqliteStore:
         if row is None:
             connection.execute(_INSERT_BLOCK, (*_values(block), epoch_id, key.number, host_id))
             return block.settled
-        united = unite_with_stored(_to_block(row), block)
-        connection.execute(_UPDATE_BLOCK, (*_values(united), epoch_id, key.number))
-        return united.settled
+        merged = merge_with_stored(_to_block(row), block)
+        connection.execute(_UPDATE_BLOCK, (*_values(merged), epoch_id, key.number))
+        return merged.settled
 
     def settled(self, host: str, epoch: bytes, from_sequence: int) -> RangeSet:
-        with self._file.read("reading what is settled") as connection:
+        with self._file.read("reading settled sequences") as connection:
             rows = connection.execute(_SETTLED, (host, epoch, from_sequence)).fetchall()
         ranges = [
             part for number, ticks, *sets in rows for kind in sets for part in unpack_ranges(kind, number * ticks)
@@ -102,7 +102,7 @@ class SqliteStore:
         return RangeSet((max(first, from_sequence), following) for first, following in ranges)
 
     def read_blocks(self, host: str, start_ns: int, end_ns: int) -> Iterator[Block]:
-        with self._file.read("looking for blocks") as connection:
+        with self._file.read("finding blocks") as connection:
             ids = [
                 int(row[0])
                 for row in connection.execute(
@@ -115,7 +115,7 @@ class SqliteStore:
             yield from self._blocks_by_id(ids[start : start + _READ_AT_ONCE])
 
     def _blocks_by_id(self, ids: Sequence[int]) -> list[Block]:
-        """Those that are still there."""
+        """Return the blocks that still exist."""
         with self._file.read("reading blocks") as connection:
             rows = [connection.execute(_BLOCK_BY_ID, (id_,)).fetchone() for id_ in ids]
         return [_to_block(row) for row in rows if row is not None]
@@ -131,7 +131,7 @@ class SqliteStore:
             row = connection.execute("SELECT revision FROM documents WHERE kind = ? AND id = ?", (kind, id)).fetchone()
             revision = 0 if row is None else int(row[0])
             if expected is not None and expected != revision:
-                raise StoreConflict(f"document {kind}/{id} has revision {revision}, not {expected}: read it again")
+                raise StoreConflict(f"document {kind}/{id} has revision {revision}, not {expected}; read it again")
             connection.execute(_PUT_DOCUMENT, (kind, id, body, self._clock()))
         return revision + 1
 
@@ -207,9 +207,9 @@ class SqliteStore:
 
 
 def _id_of(connection: sqlite3.Connection, named: tuple[str, str], *values: str | bytes | int) -> int:
-    look, make = named
-    row = connection.execute(look, values).fetchone()
-    return int(row[0]) if row is not None else int(connection.execute(make, values).lastrowid or 0)
+    select, insert = named
+    row = connection.execute(select, values).fetchone()
+    return int(row[0]) if row is not None else int(connection.execute(insert, values).lastrowid or 0)
 
 
 def _values(block: Block) -> tuple[int | bytes, ...]:

@@ -1,19 +1,19 @@
-"""A consistent copy of a SQLite store, made while it is in use."""
+"""Makes a consistent copy of a SQLite store that is in use."""
 
 import os
 import sqlite3
 from pathlib import Path
 
 from flyball_collector.store.contract import StoreError
-from flyball_collector.store.sqlite_file import SqliteFile, speaking
+from flyball_collector.store.sqlite_file import SqliteFile, store_errors
 
 
 def backup(file: SqliteFile, target: Path) -> None:
-    """The copy appears under its name only when it is whole and on the disk; an older one is replaced."""
+    """Copy the store. The copy gets its name only when it is complete and flushed. An older one is replaced."""
     if target.exists() and target.samefile(file.path):
-        raise StoreError(f"{target} is the store itself: name another file for the backup")
+        raise StoreError(f"{target} is the store itself; choose another file for the backup")
     partial = target.with_name(target.name + ".partial")
-    with speaking(target, "writing the backup"):
+    with store_errors(target, "writing the backup"):
         partial.unlink(missing_ok=True)
         os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         try:
@@ -26,7 +26,7 @@ def backup(file: SqliteFile, target: Path) -> None:
 
 
 def _copy(source: sqlite3.Connection, path: Path) -> None:
-    """In one step, from one view of the source: writers go on beside it."""
+    """Copy from one view of the source in one step. Writers are not blocked."""
     target = sqlite3.connect(path, isolation_level=None)
     try:
         source.backup(target)

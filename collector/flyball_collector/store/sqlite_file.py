@@ -1,4 +1,4 @@
-"""One SQLite file: its schema, one connection that writes, some that read, and errors that say what to do."""
+"""One SQLite file: its schema, one writing connection, several reading ones, and errors that state what to do."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 from flyball_collector.store.contract import StoreError, StoreUnavailable
 
 SCHEMA_VERSION = 1
-APPLICATION_ID = 0x466C7962  # "Flyb": tells our files from others'
+APPLICATION_ID = 0x466C7962  # "Flyb": identifies our files
 
 BUSY_SECONDS = 10.0
 _MAX_IDLE_READERS = 8
@@ -60,29 +60,29 @@ CREATE TABLE documents (
 CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, token INTEGER NOT NULL, expires_ns INTEGER NOT NULL);
 """
 
-# What a primary result code means to the caller: may it pass by itself, and what is to be done.
+# For each primary result code: whether it may pass without help, and what to do.
 _REMEDIES: dict[int, tuple[type[StoreError], str]] = {
-    sqlite3.SQLITE_BUSY: (StoreUnavailable, "another process holds it locked: end that process, or wait"),
-    sqlite3.SQLITE_LOCKED: (StoreUnavailable, "another process holds it locked: end that process, or wait"),
+    sqlite3.SQLITE_BUSY: (StoreUnavailable, "another process has locked it: end that process, or wait"),
+    sqlite3.SQLITE_LOCKED: (StoreUnavailable, "another process has locked it: end that process, or wait"),
     sqlite3.SQLITE_FULL: (StoreUnavailable, "the disk is full: free space, or lower store.max_bytes"),
-    sqlite3.SQLITE_READONLY: (StoreUnavailable, "it cannot be written: check the mount, the owner and the mode"),
+    sqlite3.SQLITE_READONLY: (StoreUnavailable, "it is read-only: check the mount, the owner and the mode"),
     sqlite3.SQLITE_IOERR: (StoreUnavailable, "the disk failed or is full: check the kernel's log and the free space"),
     sqlite3.SQLITE_CANTOPEN: (StoreUnavailable, "it cannot be opened: check the folder, the owner and the mode"),
-    sqlite3.SQLITE_PROTOCOL: (StoreUnavailable, "locks do not work there: keep the file on a local disk, not on NFS"),
-    sqlite3.SQLITE_NOMEM: (StoreUnavailable, "memory ran out"),
-    sqlite3.SQLITE_CORRUPT: (StoreError, "the file is damaged: restore a backup, or move it away to start afresh"),
-    sqlite3.SQLITE_NOTADB: (StoreError, "this is not a SQLite file: give another path, or move it away"),
+    sqlite3.SQLITE_PROTOCOL: (StoreUnavailable, "file locks do not work there: use a local disk, not NFS"),
+    sqlite3.SQLITE_NOMEM: (StoreUnavailable, "out of memory"),
+    sqlite3.SQLITE_CORRUPT: (StoreError, "the file is damaged: restore a backup, or move it away to start empty"),
+    sqlite3.SQLITE_NOTADB: (StoreError, "not a SQLite file: set another path, or move it away"),
 }
 
 
 @contextlib.contextmanager
-def speaking(path: Path, doing: str) -> Iterator[None]:
-    """Turn SQLite's errors into ours: what failed, where, and what to do."""
+def store_errors(path: Path, doing: str) -> Iterator[None]:
+    """Turn SQLite's and the system's errors into store errors: what failed, where, and what to do."""
     try:
         yield
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
-        kind, remedy = _REMEDIES.get(code & 0xFF, (StoreError, "this is unexpected: please report it"))
+        kind, remedy = _REMEDIES.get(code & 0xFF, (StoreError, "unexpected error: please report it"))
         raise kind(f"{doing} in {path} failed: {error}; {remedy}") from error
     except OSError as error:
         raise StoreUnavailable(
@@ -91,7 +91,7 @@ def speaking(path: Path, doing: str) -> Iterator[None]:
 
 
 class SqliteFile:
-    """Connections to one file; safe to use from several threads, and beside other processes."""
+    """Connections to one file, for several threads and beside other processes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -100,15 +100,15 @@ class SqliteFile:
         self._writer: sqlite3.Connection | None = None
         self._idle_lock = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
-        with speaking(path, "opening the store"):
+        with store_errors(path, "opening the store"):
             path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         with self.write("opening the store"):
-            """The schema is there now, and the file takes writes."""
+            """Check that the schema exists and the file is writable."""
 
     @contextlib.contextmanager
     def write(self, doing: str) -> Iterator[sqlite3.Connection]:
-        """One durable transaction: all of it or nothing; writers take turns, other processes' included."""
+        """Run one durable transaction: all or nothing. Writers, also of other processes, run one after another."""
         with self.exclusive(doing) as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -121,8 +121,8 @@ class SqliteFile:
 
     @contextlib.contextmanager
     def exclusive(self, doing: str) -> Iterator[sqlite3.Connection]:
-        """The writing connection outside of a transaction. One that failed is not used again."""
-        with speaking(self.path, doing), self._writing:
+        """Use the writing connection without a transaction. One that failed is not used again."""
+        with store_errors(self.path, doing), self._writing:
             self._check_open()
             if self._writer is None:
                 self._writer = self._open_writer()
@@ -135,8 +135,8 @@ class SqliteFile:
 
     @contextlib.contextmanager
     def read(self, doing: str) -> Iterator[sqlite3.Connection]:
-        """One consistent view of the file, whatever is written meanwhile."""
-        with speaking(self.path, doing):
+        """Read one consistent view of the file, whatever is written meanwhile."""
+        with store_errors(self.path, doing):
             connection = self._take_reader()
             try:
                 connection.execute("BEGIN")
@@ -148,7 +148,7 @@ class SqliteFile:
             self._return_reader(connection)
 
     def close(self) -> None:
-        """Let go of every connection; calls in progress finish, later ones are refused."""
+        """Close every connection. Calls in progress finish; later ones are refused."""
         self._closed = True
         with self._writing, self._idle_lock:
             # Readers first: the last connection to close moves the log into the file.
@@ -179,7 +179,7 @@ class SqliteFile:
         connection.close()
 
     def _connect(self) -> sqlite3.Connection:
-        # mode=rw: a file that was moved away is an error, not a new and empty store.
+        # mode=rw: a file that was moved away is an error; SQLite must not create an empty one.
         uri = f"{self.path.absolute().as_uri()}?mode=rw"
         return sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
 
@@ -194,9 +194,9 @@ class SqliteFile:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    # FULL: in WAL mode NORMAL does not flush at commit, and a power cut could take back what was acknowledged.
+    # FULL: in WAL mode NORMAL does not flush at commit, and a power failure could lose acknowledged data.
     connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # takes effect in a new file only
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only takes effect in a new file
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA journal_size_limit = 67108864")
     connection.execute("PRAGMA secure_delete = OFF")
@@ -215,16 +215,16 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Another process may have been here between the look and the lock: look again."""
+    """Create or check the schema. Another process may have created it before the lock, so the version is read again."""
     version = pragma(connection, "user_version")
     if version > SCHEMA_VERSION:
         raise StoreError(
-            f"{path} has schema {version}, this version of Flyball knows up to {SCHEMA_VERSION}: "
+            f"{path} has schema {version}, this version of Flyball supports up to {SCHEMA_VERSION}: "
             "upgrade Flyball, or restore a backup made by this version"
         )
     if version == 0:
         if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-            raise StoreError(f"{path} holds somebody else's tables: give another path in store.url")
+            raise StoreError(f"{path} has tables of another program; set another path in store.url")
         for statement in _SCHEMA.split(";\n"):
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -234,9 +234,9 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 def _check_owner(connection: sqlite3.Connection, path: Path) -> None:
     if pragma(connection, "application_id") != APPLICATION_ID:
-        raise StoreError(f"{path} is not a store of Flyball: give another path in store.url")
+        raise StoreError(f"{path} is not a Flyball store; set another path in store.url")
 
 
 def pragma(connection: sqlite3.Connection, name: str) -> int:
-    """A number that SQLite keeps about the file."""
+    """Return the value of a numeric pragma."""
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])

@@ -1,4 +1,4 @@
-"""Minute series in SQLite: a chunk a host, metric and hour; summaries of blocks until they are rolled up."""
+"""Minute series in SQLite: a chunk for each host, metric and hour; summaries of blocks until they are rolled up."""
 
 import sqlite3
 import time
@@ -39,12 +39,12 @@ VALUES (?, (SELECT id FROM metrics WHERE name = ?), ?, ?, ?)
 ON CONFLICT (host_id, metric_id, hour)
 DO UPDATE SET body = excluded.body, received_ns = max(received_ns, excluded.received_ns)
 """
-_PAUSE_SECONDS = 0.001  # between hosts: ingest writes between two roll-ups
+_PAUSE_SECONDS = 0.001  # between hosts, so that ingest can write
 
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A block whose points are not in chunks, or not as they are now."""
+    """A block whose points are not in chunks, or have changed since."""
 
     id: int
     revision: int
@@ -58,7 +58,7 @@ class _Pending:
 
 
 class SqliteMinutes:
-    """Rolls blocks up into chunks, and reads both as one."""
+    """Rolls blocks up into chunks, and reads both together."""
 
     def __init__(
         self, file: SqliteFile, layouts: LayoutFinder, columns: LayoutFinder, clock: Callable[[], int]
@@ -69,8 +69,8 @@ class SqliteMinutes:
         self._clock = clock
 
     def roll_up(self, until_ns: int) -> int:
-        """Chunks are made outside of the write lock, and written only if their blocks are still as they were."""
-        with self._file.read("looking for summaries") as connection:
+        """Make chunks without the write lock, and write them only if their blocks have not changed meanwhile."""
+        with self._file.read("finding summaries") as connection:
             due = connection.execute(
                 "SELECT DISTINCT host_id, first_ns / ? FROM blocks WHERE pending AND first_ns < ?",
                 (HOUR_NS, hour_of(until_ns) * HOUR_NS),
@@ -91,7 +91,7 @@ class SqliteMinutes:
         encoded = {name: (columns_layout(chunk), encode_chunk(chunk)) for name, chunk in chunks.items()}
         with self._file.write("writing minute series") as connection:
             if not blocks or not _unchanged(connection, blocks):
-                return False  # somebody added to a block meanwhile: the next roll-up takes it
+                return False  # a block has changed meanwhile: the next roll-up takes it
             received_ns = max(block.received_ns for block in blocks)
             for name, (layout, body) in encoded.items():
                 connection.execute(_DEFINE, (definition_id(layout.digest), layout.body, self._clock()))
@@ -116,7 +116,7 @@ class SqliteMinutes:
     def _forget_moved(
         self, connection: sqlite3.Connection, host_id: int, hour: int, blocks: Sequence[_Pending]
     ) -> None:
-        """An earlier row came late, and the block begins in another hour now."""
+        """Remove old points of blocks that now begin in another hour, because an earlier row came late."""
         moved = [block for block in blocks if block.rolled_hour is not None and block.rolled_hour != hour]
         for before in {block.rolled_hour for block in moved}:
             names = {block.name for block in moved if block.rolled_hour == before}
@@ -129,13 +129,13 @@ class SqliteMinutes:
                     connection.execute("DELETE FROM chunks WHERE id = ?", (id_,))
 
     def read(self, host: str, metrics: Collection[str], start_ns: int, end_ns: int) -> list[MinuteSeries]:
-        """Chunks and the summaries of newer blocks as one; a block that changed since replaces its old points."""
+        """Read chunks and the summaries of newer blocks. A block that has changed since replaces its old points."""
         with self._file.read("reading minute series") as connection:
             row = connection.execute("SELECT id FROM hosts WHERE name = ?", (host,)).fetchone()
             if row is None:
                 return []
             pending = self._pending(connection, row[0], start_ns, end_ns)
-            # A block that begins before the hour may have points behind it: hence the hour before, too.
+            # A block that begins before the hour may have points within it, so the hour before is read as well.
             bodies = {
                 metric: _bodies(connection, row[0], metric, hour_of(start_ns) - 1, hour_of(end_ns - 1))
                 for metric in sorted(set(metrics))
@@ -171,7 +171,7 @@ def _to_pending(row: tuple[int, int, int, int | None, bytes, int, int, bytes]) -
 
 
 def _summaries(encoded: bytes, number: int) -> tuple[LayoutSummary, ...]:
-    """A damaged summary costs its minute, not the roll-up of its host."""
+    """Decode a summary. A damaged one loses its minute, not the roll-up of its host."""
     try:
         return decode_summary(encoded)
     except BlockError as error:

@@ -1,4 +1,4 @@
-"""Every store, for the contract suite, and a clock that tests move."""
+"""Factories of all stores for the contract suite, and a clock that tests move."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +11,8 @@ Clock = Callable[[], int]
 Factory = Callable[[Path, Clock], Store]
 
 
-class FakeClock:
-    """Nanoseconds that stand still until they are moved."""
+class ManualClock:
+    """Nanoseconds that only the test moves."""
 
     def __init__(self, now_ns: int) -> None:
         self.now_ns = now_ns

@@ -1,1 +1,1 @@
-"""The timeline: what diagnosis raised, changed and cleared, and what happened on hosts; remembered, stored, read."""
+"""The timeline: events of the diagnosis and notes of hosts; remembered, stored and read."""

@@ -1,4 +1,4 @@
-"""An entry of the timeline: an event of diagnosis, or a note of what happened on a host; and its form as JSON."""
+"""An entry of the timeline: an event of the diagnosis or a note about a host, and its JSON form."""
 
 import math
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.diagnosis.subject import Subject
 
 NOTED: Final = "noted"
-"""The state of a note: it has happened, and neither stands nor ends."""
+"""The state of a note: it has happened, and is never active or cleared."""
 
 NOTE_KINDS: Mapping[str, str] = {
-    "host_event": "An agent told of something: an XID, a lost GPU, a full disk.",
-    "host_connected": "A host that was new, or away, has connected.",
-    "host_disconnected": "A host's stream ended, in order or not, and it did not come back at once.",
-    "events_left_out": "More happened on a host than is told one by one.",
+    "host_event": "An agent reported an event: an XID, a lost GPU, a full disk.",
+    "host_connected": "A new host has connected, or one has reconnected after a break.",
+    "host_disconnected": "A host's stream ended, and the host did not reconnect at once.",
+    "events_left_out": "More events happened on a host than are listed one by one.",
 }
 
 STATES = (*(state.value for state in State), NOTED)
@@ -28,20 +28,20 @@ _LONGEST_TEXT = 2000
 
 
 class EntryError(Exception):
-    """Stored bytes are no entry; the message says which, and why."""
+    """Stored bytes are not a valid entry. The message names the entry and the fault."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One entry. What does not apply is empty, what is unknown is `None`."""
+    """One entry. Fields that do not apply are empty; unknown ones are `None`."""
 
-    id: str  # sorts by time; the same however often it is made
+    id: str  # sorts by time; deterministic
     time_ns: int
     state: str
     kind: str
-    condition: str = ""  # which all entries of one condition share
+    condition: str = ""  # shared by all entries of one condition
     host: str = ""
     gpu: str = ""
-    gpu_index: int | None = None  # at its time; entries of before it was kept have none
+    gpu_index: int | None = None  # at the time of the entry; `None` in entries of older versions
     run: str = ""
     rank: int | None = None
     resource: str = ""
@@ -56,37 +56,37 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     raised_ns: int = 0
 
     @property
-    def stands(self) -> bool:
-        """Whether its condition stood after it."""
+    def is_active(self) -> bool:
+        """Return True if the condition was active after this entry."""
         return self.state in {State.RAISED, State.CHANGED}
 
     @property
-    def badness(self) -> Severity:
-        """Its severity, which compares."""
+    def severity_level(self) -> Severity:
+        """Return the severity as a comparable value."""
         return Severity[self.severity.upper()] if self.severity in SEVERITIES else Severity.INFO
 
     @property
     def subject(self) -> Subject:
-        """What it is about."""
+        """Return the subject of the entry."""
         return Subject(self.host, self.gpu, self.run, self.rank, self.resource)
 
-    def words(self) -> str:
-        """Whom it is about, for people."""
+    def subject_text(self) -> str:
+        """Return the subject in words."""
         return self.subject.words(self.gpu_index)
 
 
 def entry_id(time_ns: int, state: str, rest: str) -> str:
-    """Ids sort by time; at one time what is raised stands before what is cleared."""
+    """Return an id that sorts by time, and at one time by state: raised before cleared."""
     return f"{max(0, time_ns):016x}-{_RANKS[state]}-{rest}"
 
 
 def time_bound(time_ns: int) -> str:
-    """No entry of this time or later has a smaller id, and no earlier one a larger."""
+    """Return a bound for ids: no entry of this time or later has a smaller id, and no earlier one a larger."""
     return f"{max(0, time_ns):016x}"
 
 
 def entry_of(event: Event) -> Entry:
-    """An event of diagnosis as an entry."""
+    """Return an event of the diagnosis as an entry."""
     subject = event.subject
     return Entry(
         id=entry_id(event.time_ns, event.state, event.condition),
@@ -113,7 +113,7 @@ def entry_of(event: Event) -> Entry:
 
 
 def event_of(entry: Entry) -> Event | None:
-    """The event that an entry was made of; `None` for notes, and for kinds that this version does not know."""
+    """Return the event of an entry, or `None` for notes and unknown kinds."""
     kind = BY_NAME.get(entry.kind)
     if kind is None or entry.state == NOTED:
         return None
@@ -124,7 +124,7 @@ def event_of(entry: Entry) -> Event | None:
         kind=kind,
         subject=entry.subject,
         gpu_index=entry.gpu_index,
-        severity=entry.badness,
+        severity=entry.severity_level,
         confidence=entry.confidence if entry.confidence is not None else 0.0,
         seconds_left=entry.seconds_left,
         seconds_left_low=entry.seconds_left_low,
@@ -137,7 +137,7 @@ def event_of(entry: Entry) -> Event | None:
 
 
 def encode(entry: Entry) -> bytes:
-    """As it is stored."""
+    """Return the stored form of an entry."""
     return msgspec.json.encode(entry)
 
 
@@ -145,11 +145,11 @@ _decoder = msgspec.json.Decoder(Entry)
 
 
 def decode(body: bytes) -> Entry:
-    """What was stored; fields that a later version added are left out."""
+    """Parse a stored entry. Fields of later versions are ignored."""
     try:
         entry = _decoder.decode(body)
     except msgspec.MsgspecError as error:
-        raise EntryError(f"not an entry of the timeline: {error}") from None
+        raise EntryError(f"not a valid timeline entry: {error}") from None
     if entry.state not in STATES:
         raise EntryError(f"entry {entry.id!r} has the unknown state {entry.state!r}")
     return entry

@@ -1,4 +1,4 @@
-"""For tests: events and entries with plausible defaults."""
+"""Events with plausible defaults for tests."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,7 +20,7 @@ def make_event(
     subject: Subject | None = None,
     **known: Any,
 ) -> Event:
-    """A condition that is raised `at` seconds after the beginning of the tests' time."""
+    """Return a condition that is raised `at` seconds after `NOW_NS`."""
     time_ns = NOW_NS + int(at * SECOND_NS)
     about = subject or Subject(host, gpu="GPU-1")
     event = Event(
@@ -39,12 +39,12 @@ def make_event(
 
 
 def cleared(event: Event, *, after: float = 60.0) -> Event:
-    """Its end."""
+    """Return the event that clears a condition."""
     return replace(
         event, time_ns=event.time_ns + int(after * SECOND_NS), state=State.CLEARED, seconds_left=None, because="over"
     )
 
 
 def changed(event: Event, *, after: float = 30.0, **known: Any) -> Event:
-    """The same condition, later, with something else known."""
+    """Return a later event of the same condition with other values."""
     return replace(event, time_ns=event.time_ns + int(after * SECOND_NS), state=State.CHANGED, **known)

@@ -1,1 +1,1 @@
-"""gRPC served without gRPC: HTTP/2 read and written by hand, over sockets that the event loop looks at in one go."""
+"""A gRPC server on a hand-written HTTP/2 implementation. One epoll call serves all sockets that are ready."""

@@ -1,4 +1,4 @@
-"""One call, as whoever serves it sees it."""
+"""One gRPC call as its handler sees it."""
 
 import asyncio
 from collections import deque
@@ -7,7 +7,7 @@ from typing import NoReturn, Protocol
 
 from flyball_collector.wire.status import CallEnded, StatusCode
 
-AtOnce = Callable[[bytes], bool]
+OnMessage = Callable[[bytes], bool]
 
 
 class Connected(Protocol):
@@ -15,38 +15,39 @@ class Connected(Protocol):
 
     names: frozenset[str]
 
-    def taken(self, stream: int, size: int) -> None:
-        """Note that a message was taken, so that the other side may send more."""
+    def consumed(self, stream: int, size: int) -> None:
+        """Note that a message was consumed, so that the peer may send more."""
 
     async def write(self, stream: int, message: bytes) -> None:
-        """Send a message; return when the other side and the kernel have taken it."""
+        """Send a message. Return when the peer and the kernel have accepted it."""
 
     def end(self, stream: int, code: StatusCode, message: str) -> None:
-        """Send the status with which a call ended."""
+        """Send the status of a call that ended."""
 
 
 class Call:
-    """Reads and writes messages; its task is cancelled when the other side breaks off."""
+    """Reads and writes the messages of one call. Its task is cancelled when the peer cancels the call."""
 
-    __slots__ = ("_at_once", "_finished", "_messages", "_peer", "_reader", "names", "stream", "task")
+    __slots__ = ("_finished", "_messages", "_on_message", "_peer", "_reader", "names", "stream", "task")
 
     def __init__(self, peer: Connected, stream: int) -> None:
         self._peer = peer
         self.stream = stream
-        self.names = peer.names  # that the verified certificate of the other side stands for
+        self.names = peer.names  # from the peer's verified certificate
         self.task: asyncio.Task[None] | None = None
         self._messages: deque[bytes] = deque()
         self._finished = False
         self._reader: asyncio.Future[None] | None = None
-        self._at_once: AtOnce | None = None
+        self._on_message: OnMessage | None = None
 
-    async def read(self, at_once: AtOnce | None = None) -> bytes | None:
-        """The next message; `None` when the other side has said everything.
+    async def read(self, on_message: OnMessage | None = None) -> bytes | None:
+        """Return the next message, or `None` when the peer has sent all of them.
 
-        What comes while this waits is shown to `at_once` first. Messages that it takes (it says so) wake nobody, which
-        costs more than most messages; what it raises is raised here.
+        While this waits, each new message is passed to `on_message` first. If it returns True, it has consumed the
+        message and the waiting task is not woken, which would cost more than handling most messages. An exception of
+        `on_message` is raised here.
         """
-        self._at_once = at_once
+        self._on_message = on_message
         while not self._messages:
             if self._finished:
                 return None
@@ -56,11 +57,11 @@ class Call:
             finally:
                 self._reader = None
         message = self._messages.popleft()
-        self._peer.taken(self.stream, len(message))
+        self._peer.consumed(self.stream, len(message))
         return message
 
     async def write(self, message: bytes) -> None:
-        """Send a message; returns when the other side has room for the next one."""
+        """Send a message. Return when the peer has room for the next one."""
         await self._peer.write(self.stream, message)
 
     def abort(self, code: StatusCode, message: str) -> NoReturn:
@@ -68,37 +69,37 @@ class Call:
         raise CallEnded(code, message)
 
     def end(self, code: StatusCode, message: str) -> None:
-        """It is over. What would keep it alive in a circle is let go: a fleet breaks off at once, now and then."""
+        """End the call and break its reference cycle, because a whole fleet may disconnect at the same time."""
         self._peer.end(self.stream, code, message)
-        self.task = self._at_once = None
+        self.task = self._on_message = None
 
-    def give(self, message: bytes) -> None:
-        """A message came."""
-        if not self._taken_at_once(message):
+    def deliver(self, message: bytes) -> None:
+        """Pass a received message to the reader, or queue it."""
+        if not self._consumed_by_callback(message):
             self._messages.append(message)
             self._wake()
 
     def finish(self) -> None:
-        """There will be no more."""
+        """Note that no more messages will come."""
         self._finished = True
         self._wake()
 
-    def break_off(self) -> None:
-        """Nobody listens any more."""
+    def cancel(self) -> None:
+        """Cancel the handler's task, because the peer no longer listens."""
         if self.task is not None:
             self.task.cancel()
 
-    def _taken_at_once(self, message: bytes) -> bool:
-        if self._at_once is None or self._reader is None or self._reader.done():
+    def _consumed_by_callback(self, message: bytes) -> bool:
+        if self._on_message is None or self._reader is None or self._reader.done():
             return False
         try:
-            taken = self._at_once(message)
-        except Exception as error:  # noqa: BLE001  it is the reader's, who waits
+            consumed = self._on_message(message)
+        except Exception as error:  # noqa: BLE001  the waiting reader raises it
             self._reader.set_exception(error)
             return True
-        if taken:
-            self._peer.taken(self.stream, len(message))
-        return taken
+        if consumed:
+            self._peer.consumed(self.stream, len(message))
+        return consumed
 
     def _wake(self) -> None:
         if self._reader is not None and not self._reader.done():

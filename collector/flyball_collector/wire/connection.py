@@ -1,6 +1,6 @@
-"""One HTTP/2 connection as a server sees it, without its wires: bytes in, events and bytes out (RFC 9113).
+"""The server side of one HTTP/2 connection, without I/O: bytes in, events and bytes out (RFC 9113).
 
-It never raises for what comes from outside: a fault ends the stream or the connection, and says why.
+Invalid input never raises: it ends the stream or the connection with a reason.
 """
 
 from flyball_collector.wire import frames
@@ -12,21 +12,21 @@ from flyball_collector.wire.receiver import CONNECTION_WINDOW, FrameReceiver, un
 from flyball_collector.wire.request import NotGrpc, read_request
 from flyball_collector.wire.sender import FrameSender
 from flyball_collector.wire.status import CallEnded, StatusCode
-from flyball_collector.wire.stream import Stream
+from flyball_collector.wire.stream import Http2Stream
 
 
 class Connection:
-    """Feed it with `receive`; send what gathers in `outgoing`."""
+    """Pass received bytes to `receive`, and send the bytes that accumulate in `outgoing`."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._decoder = Decoder(limits.header_bytes)
-        self._streams: dict[int, Stream] = {}
+        self._streams: dict[int, Http2Stream] = {}
         self._last_stream = 0
-        self._rest = b""  # of a frame that is not whole
+        self._rest = b""  # the beginning of an incomplete frame
         self._prefaced = False
-        self.greeted = False  # the other side's settings are here: it does speak HTTP/2
-        self._block: tuple[int, int, bytearray] | None = None  # headers that go on: their stream, flags and bytes
+        self.greeted = False  # the client's settings have arrived, so it speaks HTTP/2
+        self._block: tuple[int, int, bytearray] | None = None  # incomplete headers: their stream, flags and bytes
         self._idle_frames = 0
         self._broken = False
         self._leaving = False
@@ -45,11 +45,11 @@ class Connection:
 
     @property
     def streams(self) -> int:
-        """Calls that are open."""
+        """Return the number of open calls."""
         return len(self._streams)
 
     def receive(self, data: bytes) -> list[Event]:
-        """What these bytes mean; however they are split, the events are the same."""
+        """Return the events in these bytes. They are the same however the bytes are split."""
         events: list[Event] = []
         if self._broken:
             return events
@@ -61,41 +61,41 @@ class Connection:
             events.append(Broken(fault.reason))
         return events
 
-    def taken(self, stream_id: int, size: int) -> None:
-        """A message of so many bytes was taken: there is room for more."""
+    def consumed(self, stream_id: int, size: int) -> None:
+        """Note that a message of `size` bytes was consumed, which makes room for more."""
         stream = self._streams.get(stream_id)
         if stream is not None:
-            self._receiver.taken(stream, size)
+            self._receiver.consumed(stream, size)
 
     def send(self, stream_id: int, message: bytes) -> None:
-        """Send a message, as far as the other side has room for it; the rest follows."""
+        """Send a message as far as the client's windows allow. The rest follows when they widen."""
         stream = self._streams.get(stream_id)
         if stream is not None:
             self._sender.send(stream, message)
 
     def unsent(self, stream_id: int) -> int:
-        """Bytes that the other side has no room for."""
+        """Return how many bytes wait for the client's window."""
         stream = self._streams.get(stream_id)
         return len(stream.pending) if stream is not None else 0
 
     def end(self, stream_id: int, code: StatusCode, message: str = "") -> None:
-        """Say how a call ended. What was not sent of its messages is not."""
+        """Send the status of a call that ended. Messages that still wait are dropped."""
         stream = self._streams.pop(stream_id, None)
         if stream is not None:
             self._sender.end(stream, code, message)
 
     def ping(self) -> None:
-        """Ask whether anybody is there."""
+        """Send a ping to check that the client is alive."""
         self.outgoing += frames.frame(frames.PING, 0, 0, bytes(8))
 
     def leave(self, reason: str) -> None:
-        """Take no more calls; those that are open go on."""
+        """Accept no more calls. Open calls continue."""
         if not self._leaving and not self._broken:
             self._leaving = True
             self.outgoing += frames.goaway(self._last_stream, ErrorCode.NO_ERROR, reason)
 
-    def rest(self) -> None:
-        """A second or so has passed: frames without data may come again."""
+    def reset_idle_frames(self) -> None:
+        """Reset the count of frames without data. The caller does this about once a second."""
         self._idle_frames = 0
 
     # --- frames ---
@@ -121,20 +121,20 @@ class Connection:
         self._rest = data[at:]
 
     def _preface(self, data: bytes) -> int:
-        """Where frames begin; nowhere as long as there are fewer bytes than the preface and a frame's header have."""
+        """Return the offset of the first frame, or 0 while the preface and one frame header are not complete."""
         preface = data[: len(frames.PREFACE)]
         if not frames.PREFACE.startswith(preface):
-            raise _fault("this is not HTTP/2")
+            raise _fault("not HTTP/2")
         self._prefaced = len(data) >= len(frames.PREFACE) + frames.HEADER_BYTES
         return len(preface) if self._prefaced else 0
 
     def _on_other(self, kind: int, stream: int, flags: int, payload: bytes, events: list[Event]) -> None:
         if not self.greeted and (kind != frames.SETTINGS or flags & frames.ACK):
-            raise _fault("settings come first")
+            raise _fault("the first frame is not SETTINGS")
         if self._block is not None and (kind != frames.CONTINUATION or stream != self._block[0]):
-            raise _fault("headers were to be continued")
+            raise _fault("expected a CONTINUATION frame")
         self._count_idle()
-        if kind in _OF_THE_CONNECTION and stream:
+        if kind in _CONNECTION_FRAMES and stream:
             raise _fault(f"a frame of type {kind} on stream {stream}")
         if len(payload) != _SIZES.get(kind, len(payload)):
             raise ProtocolFault(ErrorCode.FRAME_SIZE_ERROR, f"a frame of type {kind} with {len(payload)} bytes")
@@ -154,7 +154,7 @@ class Connection:
         if stream is None:
             self._check_past(stream_id)
             self._count_idle()
-            return  # it was on its way when the call ended
+            return  # sent before the client knew that the call had ended
         if stream.remote_done:
             raise ProtocolFault(ErrorCode.STREAM_CLOSED, f"data after the end of stream {stream_id}")
         try:
@@ -166,14 +166,14 @@ class Connection:
         if flags & frames.END_STREAM:
             self._finish(stream, events)
 
-    def _finish(self, stream: Stream, events: list[Event]) -> None:
+    def _finish(self, stream: Http2Stream, events: list[Event]) -> None:
         stream.remote_done = True
         if not stream.assembler.between:
-            self._refuse(stream, CallEnded(StatusCode.INTERNAL, "the last message is not whole"), events)
+            self._refuse(stream, CallEnded(StatusCode.INTERNAL, "the last message is incomplete"), events)
             return
         events.append(Finished(stream.id))
 
-    def _refuse(self, stream: Stream, ended: CallEnded, events: list[Event]) -> None:
+    def _refuse(self, stream: Http2Stream, ended: CallEnded, events: list[Event]) -> None:
         self.end(stream.id, ended.code, ended.message)
         events.append(Cancelled(stream.id))
 
@@ -197,7 +197,7 @@ class Connection:
 
     def _on_continuation(self, stream: int, flags: int, payload: bytes, events: list[Event]) -> None:
         if self._block is None:
-            raise _fault(f"nothing to continue on stream {stream}")
+            raise _fault(f"a CONTINUATION frame without HEADERS on stream {stream}")
         _, first_flags, block = self._block
         block += payload
         if len(block) > self._limits.header_bytes:
@@ -207,25 +207,25 @@ class Connection:
             self._on_block(stream, first_flags, bytes(block), events)
 
     def _on_block(self, stream_id: int, flags: int, block: bytes, events: list[Event]) -> None:
-        """All headers of a call, or what it says after its last message."""
+        """Handle the complete headers of a call, or its trailers."""
         headers = self._decoder.decode(block)
         last = bool(flags & frames.END_STREAM)
         known = self._streams.get(stream_id)
         if known is not None:
             if known.remote_done or not last:
-                raise _fault(f"headers in the middle of stream {stream_id}")
+                raise _fault(f"headers within stream {stream_id}")
             self._finish(known, events)
             return
         if stream_id % 2 == 0:
-            raise _fault(f"a client's stream cannot have the number {stream_id}")
+            raise _fault(f"stream {stream_id}: a client's stream has an odd number")
         if stream_id <= self._last_stream:
-            return  # the end of a call that is over
+            return  # trailers of a call that has ended
         if self._leaving or len(self._streams) >= self._limits.streams:
             self._last_stream = stream_id if not self._leaving else self._last_stream
             self.outgoing += frames.reset(stream_id, ErrorCode.REFUSED_STREAM)
             return
         self._last_stream = stream_id
-        stream = Stream(stream_id, Assembler(self._limits.message_bytes), self._limits.window_bytes)
+        stream = Http2Stream(stream_id, Assembler(self._limits.message_bytes), self._limits.window_bytes)
         self._sender.opened(stream)
         try:
             request = read_request(headers)
@@ -242,7 +242,7 @@ class Connection:
         if last:
             self._finish(stream, events)
 
-    # --- what else there is ---
+    # --- other frames ---
 
     def _on_reset(self, stream_id: int, _flags: int, _payload: bytes, events: list[Event]) -> None:
         if self._streams.pop(stream_id, None) is not None:
@@ -258,13 +258,13 @@ class Connection:
         if len(payload) % frames.SETTING.size:
             raise ProtocolFault(ErrorCode.FRAME_SIZE_ERROR, f"settings of {len(payload)} bytes")
         self.greeted = True
-        self.outgoing += frames.frame(frames.SETTINGS, frames.ACK, 0)  # before the data for which they make room
+        self.outgoing += frames.frame(frames.SETTINGS, frames.ACK, 0)  # before the data that the new window allows
         for key, value in frames.SETTING.iter_unpack(payload):
             if key == frames.INITIAL_WINDOW_SIZE:
-                self._sender.begin_with(value, self._streams.values())
+                self._sender.set_initial_window(value, self._streams.values())
 
     def _on_push(self, _stream: int, _flags: int, _payload: bytes, _events: list[Event]) -> None:
-        raise _fault("clients do not push")
+        raise _fault("a client cannot push")
 
     def _on_ping(self, _stream: int, flags: int, payload: bytes, _events: list[Event]) -> None:
         if not flags & frames.ACK:
@@ -273,7 +273,7 @@ class Connection:
     def _on_window_update(self, stream_id: int, _flags: int, payload: bytes, _events: list[Event]) -> None:
         count = int.from_bytes(payload) & frames.MAX_WINDOW_BYTES
         if count == 0:
-            raise _fault("a window that is widened by nothing")
+            raise _fault("a window update of 0 bytes")
         if stream_id == 0:
             self._sender.widen(count, self._streams.values())
         elif (stream := self._streams.get(stream_id)) is not None:
@@ -283,7 +283,7 @@ class Connection:
 
 
 _SIZES = {frames.PRIORITY: 5, frames.RST_STREAM: 4, frames.PING: 8, frames.WINDOW_UPDATE: 4}
-_OF_THE_CONNECTION = frozenset({frames.SETTINGS, frames.PING, frames.GOAWAY})
+_CONNECTION_FRAMES = frozenset({frames.SETTINGS, frames.PING, frames.GOAWAY})
 _HANDLERS = {
     frames.HEADERS: Connection._on_headers,
     frames.RST_STREAM: Connection._on_reset,
@@ -292,7 +292,7 @@ _HANDLERS = {
     frames.PING: Connection._on_ping,
     frames.WINDOW_UPDATE: Connection._on_window_update,
     frames.CONTINUATION: Connection._on_continuation,
-}  # what is not here (priorities, a farewell, frames of later standards) is ignored
+}  # all other frames are ignored: PRIORITY, GOAWAY, and types of later standards
 
 
 def _fault(reason: str) -> ProtocolFault:

@@ -1,4 +1,4 @@
-"""What a connection tells of, and how much it takes."""
+"""Events that a connection emits, and the limits that it enforces."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,43 +8,43 @@ from flyball_collector.wire.request import Request
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much the other side may ask for."""
+    """Limits on what a client may send."""
 
     message_bytes: int
-    streams: int = 8  # at once; an agent has one
-    header_bytes: int = 16 * 1024  # of one call: what gRPC takes at most
-    window_bytes: int = 512 * 1024  # of messages that nobody has taken yet: two of a replay
-    idle_frames: int = 300  # without data, between two rests (a second or so): agents send one, a flood thousands
+    streams: int = 8  # concurrent; an agent opens one
+    header_bytes: int = 16 * 1024  # per call; gRPC's own limit
+    window_bytes: int = 512 * 1024  # of unconsumed messages: two replay messages
+    idle_frames: int = 300  # without data, per second or so: an agent sends one, a flood thousands
 
 
 class Opened(NamedTuple):
-    """A call begins."""
+    """A call began."""
 
     stream: int
     request: Request
 
 
 class Received(NamedTuple):
-    """A message came; whoever takes it calls `Connection.taken`."""
+    """A message arrived. Its consumer calls `Connection.consumed`."""
 
     stream: int
     message: bytes
 
 
 class Finished(NamedTuple):
-    """The other side has said everything."""
+    """The client has sent its last message."""
 
     stream: int
 
 
 class Cancelled(NamedTuple):
-    """The call is over: the other side gave it up, or broke a rule. Nothing more is to be said."""
+    """The call is over: the client cancelled it or violated the protocol. No status must be sent."""
 
     stream: int
 
 
 class Broken(NamedTuple):
-    """The connection is over, once what is outgoing is sent."""
+    """The connection ends as soon as its outgoing bytes are sent."""
 
     reason: str
 

@@ -1,11 +1,11 @@
-"""HTTP/2 frames (RFC 9113, section 6): the numbers, and the bytes of those that a server sends."""
+"""HTTP/2 frames (RFC 9113, section 6): their numbers, and the encoding of those that a server sends."""
 
 import struct
 from enum import IntEnum
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"  # section 3.4
 HEADER_BYTES = 9
-FRAME_BYTES = 16_384  # the least that everybody takes (section 4.2); neither asked for more nor sent
+FRAME_BYTES = 16_384  # the size that every peer must accept (section 4.2); never exceeded either way
 DEFAULT_WINDOW_BYTES = 65_535  # section 6.9.2
 MAX_WINDOW_BYTES = (1 << 31) - 1
 LAST_STREAM = (1 << 31) - 1
@@ -46,7 +46,7 @@ class ErrorCode(IntEnum):
 
 
 class ProtocolFault(Exception):
-    """The other side broke the protocol: its connection ends."""
+    """The peer violated the protocol, so its connection ends."""
 
     def __init__(self, code: ErrorCode, reason: str) -> None:
         super().__init__(reason)
@@ -55,26 +55,26 @@ class ProtocolFault(Exception):
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    """Any frame."""
+    """Encode a frame."""
     size = len(payload)
     return HEADER.pack(size >> 8, size & 0xFF, kind, flags, stream) + payload
 
 
 def settings(values: dict[int, int]) -> bytes:
-    """What the other side must keep to."""
+    """Encode SETTINGS, which the peer must obey."""
     return frame(SETTINGS, 0, 0, b"".join(SETTING.pack(key, value) for key, value in values.items()))
 
 
 def window_update(stream: int, count: int) -> bytes:
-    """The other side may send that many bytes more."""
+    """Encode WINDOW_UPDATE: the peer may send `count` more bytes."""
     return frame(WINDOW_UPDATE, 0, stream, _NUMBER.pack(count))
 
 
 def reset(stream: int, code: ErrorCode) -> bytes:
-    """A stream is over, whatever is on its way."""
+    """Encode RST_STREAM, which ends a stream at once."""
     return frame(RST_STREAM, 0, stream, _NUMBER.pack(code))
 
 
 def goaway(last_stream: int, code: ErrorCode, reason: str = "") -> bytes:
-    """No stream above `last_stream` is served; the reason is for the other side's log."""
+    """Encode GOAWAY: no stream above `last_stream` is served. The reason is for the peer's log."""
     return frame(GOAWAY, 0, 0, _TWO_NUMBERS.pack(last_stream, code) + reason.encode()[:200])

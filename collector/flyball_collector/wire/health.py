@@ -1,4 +1,4 @@
-"""The standard health service (`grpc.health.v1`): what load balancers and Kubernetes ask."""
+"""The standard gRPC health service (`grpc.health.v1`), which load balancers and Kubernetes query."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -9,11 +9,11 @@ from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from flyball_collector.wire.call import Call, Handler
 from flyball_collector.wire.status import StatusCode
 
-_SERVICE = "grpc.health.v1.HealthService"
+_SERVICE = "grpc.health.v1.Health"
 
 
 class HealthService:
-    """Says for each service whether it is served; the empty name stands for all."""
+    """Reports whether each service is served. The empty name means the whole server."""
 
     def __init__(self, services: Collection[str]) -> None:
         self._services = frozenset(services) | {""}
@@ -22,27 +22,27 @@ class HealthService:
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        """By path."""
+        """Return the handlers by path."""
         return {f"/{_SERVICE}/Check": self._check, f"/{_SERVICE}/Watch": self._watch}
 
     def stop_serving(self) -> None:
-        """From now on nothing is served; whoever watches is told."""
+        """Report every service as not serving, also to callers of Watch."""
         self._serving = False
         self._changed.set()
 
     async def _check(self, call: Call) -> None:
-        service = await _asked(call)
+        service = await _requested_service(call)
         if service not in self._services:
-            call.abort(StatusCode.NOT_FOUND, f"there is no service {service[:80]!r}")
+            call.abort(StatusCode.NOT_FOUND, f"unknown service {service[:80]!r}")
         await call.write(self._answer(service))
 
     async def _watch(self, call: Call) -> None:
-        service = await _asked(call)
+        service = await _requested_service(call)
         await call.write(self._answer(service))
         if self._serving:
             await self._changed.wait()
             await call.write(self._answer(service))
-        await asyncio.Event().wait()  # until the other side has heard enough
+        await asyncio.Event().wait()  # until the client cancels
 
     def _answer(self, service: str) -> bytes:
         known = HealthCheckResponse.SERVING if self._serving else HealthCheckResponse.NOT_SERVING
@@ -50,9 +50,9 @@ class HealthService:
         return bytes(HealthCheckResponse(status=status).SerializeToString())
 
 
-async def _asked(call: Call) -> str:
+async def _requested_service(call: Call) -> str:
     raw = await call.read()
     try:
         return str(HealthCheckRequest.FromString(raw or b"").service)
     except DecodeError:
-        call.abort(StatusCode.INVALID_ARGUMENT, "this is no HealthCheckRequest")
+        call.abort(StatusCode.INVALID_ARGUMENT, "not a valid HealthCheckRequest")

@@ -1,4 +1,4 @@
-"""HPACK (RFC 7541): headers of HTTP/2, decoded in full, and encoded in its simplest form."""
+"""HPACK (RFC 7541): a full decoder of HTTP/2 headers, and the simplest valid encoder."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -8,13 +8,13 @@ from flyball_collector.wire.hpack_tables import CODE_BITS, END_OF_STRING, FIELDS
 
 Header = tuple[bytes, bytes]
 
-TABLE_BYTES = 4096  # RFC 9113, section 6.5.2: what an encoder may use unless it is told otherwise, and it is not
-_ENTRY_BYTES = 32  # section 4.1: what an entry counts beside its text
+TABLE_BYTES = 4096  # RFC 9113, section 6.5.2: the default, which we never change
+_ENTRY_BYTES = 32  # section 4.1: overhead of an entry
 _MAX_INTEGER = 1 << 31
 
 
 class Decoder:
-    """Headers of one connection; each block of them must be decoded, for it may change the table."""
+    """Decodes the headers of one connection. Every block must be decoded, because it may change the table."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -23,7 +23,7 @@ class Decoder:
         self._size = 0
 
     def decode(self, block: bytes) -> list[Header]:
-        """The headers of a block; raises `ProtocolFault`."""
+        """Return the headers of a block. Raises `ProtocolFault`."""
         headers: list[Header] = []
         left, at = self._max_bytes, 0
         while at < len(block):
@@ -37,19 +37,19 @@ class Decoder:
         return headers
 
     def _field(self, block: bytes, at: int, *, first: bool) -> tuple[Header | None, int]:
-        """One representation (section 6), and where the next one begins."""
+        """Decode one header field (section 6), and return the offset of the next one."""
         byte = block[at]
         if byte & 0x80:  # indexed
             index, at = _integer(block, at, 7)
             return self._entry(index), at
-        if byte & 0x40:  # literal, remembered
+        if byte & 0x40:  # literal, added to the table
             header, at = self._literal(block, at, 6)
             self._remember(header)
             return header, at
-        if byte & 0x20:  # a new limit of the table
+        if byte & 0x20:  # a new table size
             limit, at = _integer(block, at, 5)
             if limit > TABLE_BYTES or not first:
-                raise _fault(f"a table of {limit} bytes, where {TABLE_BYTES} are allowed, before the first header")
+                raise _fault(f"table size {limit}: allowed are up to {TABLE_BYTES} bytes, before the first header")
             self._limit = limit
             self._evict(0)
             return None, at
@@ -69,7 +69,7 @@ class Decoder:
             return FIELDS[index - 1]
         if index and index - len(FIELDS) <= len(self._entries):
             return self._entries[index - len(FIELDS) - 1]
-        raise _fault(f"header {index} of a table of {len(FIELDS) + len(self._entries)}")
+        raise _fault(f"index {index} in a table of {len(FIELDS) + len(self._entries)}")
 
     def _remember(self, header: Header) -> None:
         size = _size(header)
@@ -84,7 +84,7 @@ class Decoder:
 
 
 def encode(headers: Iterable[Header]) -> bytes:
-    """Fixed fields by index, others as literals that nobody has to remember, without Huffman's code."""
+    """Encode fields of the static table by index, all others as literals: not indexed, and without Huffman coding."""
     block = bytearray()
     for name, value in headers:
         if (name, value) in _INDEX:
@@ -99,26 +99,26 @@ def encode(headers: Iterable[Header]) -> bytes:
 
 
 def huffman_decoded(text: bytes) -> bytes:
-    """Section 5.2: what is left at the end is less than a byte, and all ones."""
+    """Decode Huffman-coded text (section 5.2). The padding is less than a byte and consists of ones."""
     code, out = 1, bytearray()
     for bit in f"{int.from_bytes(text):0{8 * len(text)}b}" if text else "":
         code = code << 1 | (bit == "1")
         symbol = _SYMBOLS.get(code)
         if symbol is not None:
             if symbol == END_OF_STRING:
-                raise _fault("the end of a string within it")
+                raise _fault("end-of-string symbol within a string")
             out.append(symbol)
             code = 1
         elif code >> 30:
-            raise _fault("a code that is none")
+            raise _fault("invalid Huffman code")
     padding = code.bit_length() - 1
     if padding > 7 or code != (1 << padding + 1) - 1:
-        raise _fault("a string that ends in the middle of a code")
+        raise _fault("invalid Huffman padding")
     return bytes(out)
 
 
 def _canonical() -> dict[int, int]:
-    """Symbols by their code with a one before it."""
+    """Return the symbols by their code, which is prefixed with a 1 bit."""
     symbols, code, bits = {}, 0, 0
     for length, symbol in sorted((length, symbol) for symbol, length in enumerate(CODE_BITS)):
         code <<= length - bits
@@ -135,17 +135,17 @@ _NAMES = {name: index for (name, _), index in _INDEX.items()}
 
 def _string(block: bytes, at: int) -> tuple[bytes, int]:
     if at >= len(block):
-        raise _fault("headers that end too soon")
+        raise _fault("truncated")
     coded = block[at] & 0x80
     length, at = _integer(block, at, 7)
     text = block[at : at + length]
     if len(text) < length:
-        raise _fault("headers that end too soon")
+        raise _fault("truncated")
     return (huffman_decoded(text) if coded else text), at + length
 
 
 def _integer(block: bytes, at: int, bits: int) -> tuple[int, int]:
-    """Section 5.1: a prefix of some bits, then seven a byte while the eighth is set."""
+    """Decode an integer (section 5.1): a prefix of some bits, then seven bits a byte while the eighth is set."""
     most = (1 << bits) - 1
     value = block[at] & most
     at += 1
@@ -161,7 +161,7 @@ def _integer(block: bytes, at: int, bits: int) -> tuple[int, int]:
             if value < _MAX_INTEGER:
                 return value, at
             break
-    raise _fault("a number without end")
+    raise _fault("integer too long")
 
 
 def _encoded_integer(value: int, bits: int, pattern: int) -> bytes:

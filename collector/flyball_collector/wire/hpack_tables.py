@@ -1,4 +1,4 @@
-"""The tables of HPACK (RFC 7541): its 61 fixed header fields, and how many bits its Huffman code has for each byte."""
+"""The tables of HPACK (RFC 7541): its 61 static header fields, and the length of each byte's Huffman code."""
 
 # Appendix A; the first has index 1
 FIELDS: tuple[tuple[bytes, bytes], ...] = (
@@ -18,7 +18,7 @@ FIELDS: tuple[tuple[bytes, bytes], ...] = (
     (b"via", b""), (b"www-authenticate", b""),
 )  # fmt: skip
 
-# Appendix B; bytes 0 to 255, then the end of a string. The code is canonical, so that lengths say all of it.
+# Appendix B; bytes 0 to 255, then the end of a string. The code is canonical, so the lengths define it.
 CODE_BITS: tuple[int, ...] = (
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28,
     28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12,

@@ -1,12 +1,12 @@
-"""The sockets on which calls are taken."""
+"""The sockets on which the server listens."""
 
 import socket
 
-_BACKLOG = 1024  # connections that wait to be taken: a fleet that returns has thousands, and the kernel may allow fewer
+_BACKLOG = 1024  # pending connections: a fleet that reconnects has thousands; the kernel may allow fewer
 
 
 def open_listening_sockets(host: str, port: int) -> list[socket.socket]:
-    """One socket for each address that the host has; port 0 lets the kernel choose, the same for all. OSError."""
+    """Return one listening socket for each address of the host. Port 0: the kernel chooses one. Raises `OSError`."""
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     listeners: list[socket.socket] = []
     try:
@@ -25,7 +25,7 @@ def _listen(family: int, address: tuple[object, ...]) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            both = address[0] == "::"  # as gRPC has it: every address of either kind
+            both = address[0] == "::"  # as gRPC does: IPv4 and IPv6
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, not both)
         listener.bind(address)
         listener.listen(_BACKLOG)

@@ -1,4 +1,4 @@
-"""gRPC's messages within a stream of bytes: a flag, a length, and so many bytes, wherever frames begin and end."""
+"""gRPC's framing of messages in a stream of bytes: a flag, a length and the message, independent of HTTP/2 frames."""
 
 import struct
 import zlib
@@ -7,16 +7,16 @@ from flyball_collector.wire.status import CallEnded, StatusCode
 
 PREFIX = struct.Struct(">BL")
 ENCODINGS = {b"identity": None, b"gzip": 16 + zlib.MAX_WBITS, b"deflate": zlib.MAX_WBITS}
-"""What a message may be compressed with (doc/compression.md of grpc/grpc), as zlib's window bits."""
+"""Supported compressions (doc/compression.md of grpc/grpc), as zlib's window bits."""
 
 
 def framed(message: bytes) -> bytes:
-    """A message as it is sent."""
+    """Return a message with its prefix."""
     return PREFIX.pack(0, len(message)) + message
 
 
 class Assembler:
-    """Joins the messages of one stream; raises `CallEnded` where there can be none."""
+    """Assembles the messages of one stream. Raises `CallEnded` for invalid input."""
 
     __slots__ = ("_max_bytes", "_part", "encoding")
 
@@ -27,11 +27,11 @@ class Assembler:
 
     @property
     def between(self) -> bool:
-        """Whether no message is half there."""
+        """Return True if no message is incomplete."""
         return not self._part
 
     def take(self, data: bytes | bytearray) -> list[bytes]:
-        """The messages that are complete now."""
+        """Add data and return the messages that are now complete."""
         if self._part:
             data = self._joined(data)
         messages, at, size = [], 0, len(data)
@@ -49,7 +49,7 @@ class Assembler:
         return messages
 
     def _joined(self, data: bytes | bytearray) -> bytearray:
-        """A long message comes in many frames: they are gathered in place."""
+        """Append in place, because a long message comes in many frames."""
         if not isinstance(self._part, bytearray):
             self._part = bytearray(self._part)
         self._part += data
@@ -58,19 +58,17 @@ class Assembler:
     def _inflated(self, message: bytes) -> bytes:
         window_bits = ENCODINGS[self.encoding]
         if window_bits is None:
-            raise CallEnded(StatusCode.INTERNAL, "a compressed message in a stream that named no grpc-encoding")
+            raise CallEnded(StatusCode.INTERNAL, "a compressed message, but the call has no grpc-encoding header")
         inflating = zlib.decompressobj(window_bits)
         try:
             plain = inflating.decompress(message, self._max_bytes + 1)
         except zlib.error as error:
-            raise CallEnded(StatusCode.INTERNAL, f"a message that cannot be decompressed: {error}") from None
+            raise CallEnded(StatusCode.INTERNAL, f"cannot decompress a message: {error}") from None
         if len(plain) > self._max_bytes:
-            raise self._too_long("more")
+            raise self._too_long(f"more than {self._max_bytes} bytes after decompression")
         if not inflating.eof:
-            raise CallEnded(StatusCode.INTERNAL, "a compressed message that is not whole")
+            raise CallEnded(StatusCode.INTERNAL, "a compressed message is truncated")
         return plain
 
     def _too_long(self, size: str) -> CallEnded:
-        return CallEnded(
-            StatusCode.RESOURCE_EXHAUSTED, f"a message of {size}, where {self._max_bytes} are the most that is taken"
-        )
+        return CallEnded(StatusCode.RESOURCE_EXHAUSTED, f"a message of {size}; the limit is {self._max_bytes} bytes")

@@ -1,4 +1,4 @@
-"""One connection with its socket: reads when there is something, writes what it can, ends in order."""
+"""One connection with its socket: non-blocking reads and writes, and an orderly close."""
 
 import asyncio
 import select
@@ -12,16 +12,16 @@ from flyball_collector.wire.connection import Connection
 from flyball_collector.wire.events import Broken, Cancelled, Event, Finished, Limits, Opened, Received
 from flyball_collector.wire.status import CallEnded, StatusCode
 
-READ_BYTES = 16_384  # a record of TLS: more never comes at once
-READS = 8  # at a time: others wait
-FULL_BYTES = 64 * 1024  # of answers that the kernel did not take: nothing more is read before it does
+READ_BYTES = 16_384  # one TLS record, the most that a read returns
+READS = 8  # per call of `ready`, so that other connections are served
+FULL_BYTES = 64 * 1024  # unsent bytes at which reading pauses
 _AGAIN = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 Begin = Callable[[Call, str], "asyncio.Task[None]"]
 
 
 class Peer:
-    """Lives in the event loop; the server watches its socket and calls `ready`."""
+    """A connection in the event loop. The server watches its socket and calls `ready`."""
 
     def __init__(
         self,
@@ -45,39 +45,39 @@ class Peer:
         self._watched = select.EPOLLIN
         self.born = self.heard = self.flushed = self.busy = clock()
         self.leaves = self.born + max_age_seconds
-        self.asked: float | None = None  # since when a ping waits for its answer
-        self.closing: float | None = None  # since when it only waits for the other side to close
+        self.pinged: float | None = None  # when an unanswered ping was sent
+        self.closing: float | None = None  # when it began to wait for the peer to close
         self.lost = False
         epoll.register(self.fileno, self._watched)
 
     @property
     def calls(self) -> int:
-        """Calls that are open."""
+        """Return the number of open calls."""
         return len(self._calls)
 
     @property
     def greeted(self) -> bool:
-        """Whether it has spoken HTTP/2."""
+        """Return True once the peer's HTTP/2 settings have arrived."""
         return self._connection.greeted
 
     @property
     def stuck(self) -> bool:
-        """Whether answers wait that the kernel did not take."""
+        """Return True while bytes wait that the kernel did not accept."""
         return bool(self._connection.outgoing)
 
     def ready(self) -> None:
-        """The kernel has something for us, or room."""
+        """Read and write what the kernel allows."""
         if self._watched & select.EPOLLIN:
             self._read()
         if not self.lost:
             self.flush()
 
-    def taken(self, stream: int, size: int) -> None:
-        """A message was taken."""
-        self._connection.taken(stream, size)
+    def consumed(self, stream: int, size: int) -> None:
+        """Note that a message was consumed."""
+        self._connection.consumed(stream, size)
 
     async def write(self, stream: int, message: bytes) -> None:
-        """Send a message; returns once the other side and the kernel took it."""
+        """Send a message. Return once the peer and the kernel have accepted it."""
         self._connection.send(stream, message)
         self.flush()
         while not self.lost and (self._connection.unsent(stream) or len(self._connection.outgoing) > FULL_BYTES):
@@ -88,43 +88,43 @@ class Peer:
             raise CallEnded(StatusCode.UNAVAILABLE, "the connection is lost")
 
     def end(self, stream: int, code: StatusCode, message: str) -> None:
-        """Say how a call ended."""
+        """Send the status of a call that ended."""
         if self._calls.pop(stream, None) is not None and not self.lost:
             self._connection.end(stream, code, message)
             self.busy = self._clock()
             self.flush()
 
-    def ask(self) -> None:
-        """Ask whether anybody is there."""
-        self.asked = self._clock()
+    def ping(self) -> None:
+        """Send a ping to check that the peer is alive."""
+        self.pinged = self._clock()
         self._connection.ping()
         self.flush()
 
-    def rest(self) -> None:
-        """A second has passed."""
-        self._connection.rest()
-        if self.asked is not None and self.heard >= self.asked:
-            self.asked = None
+    def every_second(self) -> None:
+        """Reset the counter of idle frames, and forget a ping that was answered."""
+        self._connection.reset_idle_frames()
+        if self.pinged is not None and self.heard >= self.pinged:
+            self.pinged = None
 
     def leave(self, reason: str) -> None:
-        """Take no more calls."""
+        """Accept no more calls."""
         self._connection.leave(reason)
         self.flush()
 
     def close(self, reason: str) -> None:
-        """End what is open, and wait for the other side to close: a reset would take back what it was told last."""
+        """End all calls, and wait for the peer to close: a TCP reset could discard the last bytes sent."""
         if self.closing is not None or self.lost:
             return
         self.closing = self._clock()
         for call in tuple(self._calls.values()):
             self._connection.end(call.stream, StatusCode.UNAVAILABLE, reason)
-            call.break_off()
+            call.cancel()
         self._calls.clear()
         self._connection.leave(reason)
         self.flush()
 
     def lose(self) -> None:
-        """The connection is gone."""
+        """Close the socket and cancel all calls."""
         if self.lost:
             return
         self.lost = True
@@ -132,12 +132,12 @@ class Peer:
             self._epoll.unregister(self.fileno)
         self._socket.close()
         for call in self._calls.values():
-            call.break_off()
+            call.cancel()
         self._calls.clear()
         self._wake_writers()
 
     def flush(self) -> None:
-        """Give the kernel what waits."""
+        """Write the outgoing bytes as far as the kernel accepts them."""
         outgoing = self._connection.outgoing
         if (outgoing or self.closing is not None) and not self.lost:
             self._write(outgoing)
@@ -174,13 +174,13 @@ class Peer:
             self.heard = self._clock()
             if self.closing is None:
                 for event in self._connection.receive(data):
-                    self._take(event)
+                    self._handle(event)
             if len(data) < READ_BYTES:
                 return
 
-    def _take(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:
         if isinstance(event, Received):
-            self._calls[event.stream].give(event.message)
+            self._calls[event.stream].deliver(event.message)
         elif isinstance(event, Opened):
             call = self._calls[event.stream] = Call(self, event.stream)
             call.task = self._begin(call, event.request.path)
@@ -188,7 +188,7 @@ class Peer:
             self._calls[event.stream].finish()
         elif isinstance(event, Cancelled):
             self.busy = self._clock()
-            self._calls.pop(event.stream).break_off()
+            self._calls.pop(event.stream).cancel()
         elif isinstance(event, Broken):
             self.close(event.reason)
 

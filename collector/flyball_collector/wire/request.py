@@ -1,4 +1,4 @@
-"""What a call asks for, read from its headers."""
+"""The request of a call, read from its headers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ TYPE = b"application/grpc"
 
 
 class NotGrpc(Exception):
-    """It is HTTP, but no gRPC: answered with an HTTP status."""
+    """The request is HTTP but not gRPC. It is answered with an HTTP status."""
 
     def __init__(self, status: bytes) -> None:
         super().__init__(status.decode())
@@ -20,22 +20,23 @@ class NotGrpc(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A call, before its first message."""
+    """The path and message compression of a call."""
 
     path: str
-    encoding: bytes  # of its messages, those that are compressed
+    encoding: bytes  # of compressed messages
 
 
 def read_request(headers: Sequence[Header]) -> Request:
-    """Raises `NotGrpc` or `CallEnded` (doc/PROTOCOL-HTTP2.md of grpc/grpc says which)."""
-    found = dict(headers)
-    if found.get(b":method") != b"POST":
+    """Return the request. Raises `NotGrpc` or `CallEnded`, as doc/PROTOCOL-HTTP2.md of grpc/grpc requires."""
+    fields = dict(headers)
+    if fields.get(b":method") != b"POST":
         raise NotGrpc(b"405")
-    kind = found.get(b"content-type", b"")
+    kind = fields.get(b"content-type", b"")
     if not kind.startswith(TYPE) or kind[len(TYPE) : len(TYPE) + 1] not in {b"", b"+", b";"}:
         raise NotGrpc(b"415")
-    encoding = found.get(b"grpc-encoding", b"identity")
+    encoding = fields.get(b"grpc-encoding", b"identity")
     if encoding not in ENCODINGS:
         name = encoding.decode("ascii", "replace")[:40]
-        raise CallEnded(StatusCode.UNIMPLEMENTED, f"messages compressed with {name!r}; taken are gzip and deflate")
-    return Request(found.get(b":path", b"").decode("ascii", "replace"), encoding)
+        supported = "use gzip, deflate or identity"
+        raise CallEnded(StatusCode.UNIMPLEMENTED, f"grpc-encoding {name!r} is not supported; {supported}")
+    return Request(fields.get(b":path", b"").decode("ascii", "replace"), encoding)

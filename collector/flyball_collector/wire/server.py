@@ -1,7 +1,6 @@
-"""Serves calls over many connections: one look at all sockets that are ready, then a pause in which messages gather.
+"""The gRPC server: polls the sockets of all connections together, then pauses while messages accumulate.
 
-A message a second and connection is the usual case. Asking the kernel once for some forty of them costs a fraction of
-what forty wake-ups cost.
+Each connection usually sends one message a second. One poll for some forty of them costs a fraction of forty wake-ups.
 """
 
 import asyncio
@@ -13,23 +12,23 @@ from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
+from flyball_collector.wire.acceptor import Acceptor, Contexts
 from flyball_collector.wire.call import Call, Handler
-from flyball_collector.wire.acceptor import Contexts, Acceptor
 from flyball_collector.wire.events import Limits
-from flyball_collector.wire.timeouts import TIMEOUTS, Timeouts, enforce_timeouts
 from flyball_collector.wire.peer import Peer
 from flyball_collector.wire.status import CallEnded, StatusCode
+from flyball_collector.wire.timeouts import TIMEOUTS, Timeouts, enforce_timeouts
 
 _log = structlog.get_logger(__name__)
 
 PAUSE_SECONDS = 0.05
-AT_ONCE = 128  # connections a look: then others have their turn
-AGE_SPREAD = 0.1  # of the most, either way: a fleet that came at once need not leave at once; gRPC's figure
-_SPARE_CONNECTIONS = 1024  # beside those with a stream: health checks, newcomers
+POLL_EVENTS = 128  # ready connections per poll; then the event loop runs other tasks
+AGE_SPREAD = 0.1  # random share of the maximum age, so that a fleet does not reconnect all at once; gRPC's value
+_SPARE_CONNECTIONS = 1024  # in addition to those with a stream: health checks, new connections
 
 
 class Server:
-    """`start`, then `stop`; both once, in one event loop."""
+    """Serves calls over many connections. Call `start`, then `stop`, each once and in the same event loop."""
 
     def __init__(
         self,
@@ -39,7 +38,7 @@ class Server:
         max_streams: int,
         max_age_seconds: float,
         contexts: Contexts | None = None,
-        patience: Timeouts = TIMEOUTS,
+        timeouts: Timeouts = TIMEOUTS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._handlers = handlers
@@ -47,51 +46,51 @@ class Server:
         self._max_connections = max_streams + _SPARE_CONNECTIONS
         self._max_age_seconds = max_age_seconds
         self._contexts = contexts
-        self._patience = patience
+        self._timeouts = timeouts
         self._clock = clock
         self._epoll = select.epoll()
         self._peers: dict[int, Peer] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._doorway: Acceptor | None = None
+        self._acceptor: Acceptor | None = None
         self._sweeper: asyncio.Task[None] | None = None
         self._stopped = False
 
     @property
     def connections(self) -> int:
-        """How many are open."""
+        """Return the number of open connections."""
         return len(self._peers)
 
     @property
     def refused_handshakes(self) -> int:
-        """Connections that never came to speak: no certificate of ours, no HTTP/2, or silence."""
-        return self._doorway.refused if self._doorway is not None else 0
+        """Return the number of failed handshakes: no valid certificate, not HTTP/2, or a timeout."""
+        return self._acceptor.refused if self._acceptor is not None else 0
 
     def start(self, listeners: Sequence[socket.socket]) -> None:
-        """Serve who comes; the listening sockets are the server's from now on."""
+        """Accept connections. The server owns the listening sockets from now on."""
         self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(self._epoll.fileno(), self._look)
-        self._doorway = Acceptor(listeners, self._contexts, self._arrive, self._max_connections)
-        self._doorway.open()
+        self._loop.add_reader(self._epoll.fileno(), self._poll)
+        self._acceptor = Acceptor(listeners, self._contexts, self._on_connection, self._max_connections)
+        self._acceptor.open()
         self._sweeper = asyncio.create_task(self._sweep(), name="wire-sweep")
 
     async def stop(self, grace_seconds: float) -> None:
-        """Take no more calls, give those that are open some time, and close."""
-        if self._doorway is None:
+        """Accept no more calls, wait up to `grace_seconds` for open ones, and close."""
+        if self._acceptor is None:
             self._epoll.close()
-            return  # it never began
-        await asyncio.to_thread(self._doorway.close)
+            return  # it was never started
+        await asyncio.to_thread(self._acceptor.close)
         for peer in tuple(self._peers.values()):
-            peer.leave("the server stops")
+            peer.leave("the server is stopping")
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=grace_seconds)
         for peer in tuple(self._peers.values()):
-            peer.close("the server stops")
+            peer.close("the server is stopping")
         if self._sweeper is not None:
             self._sweeper.cancel()
-        deadline = self._clock() + min(grace_seconds, self._patience.farewell_seconds)
+        deadline = self._clock() + min(grace_seconds, self._timeouts.farewell_seconds)
         while self._peers and self._clock() < deadline:
             await asyncio.sleep(0.01)
-            self._look()
+            self._poll()
         self._stopped = True
         for peer in tuple(self._peers.values()):
             peer.lose()
@@ -101,48 +100,48 @@ class Server:
 
     # --- connections ---
 
-    def _arrive(self, connected: socket.socket, names: frozenset[str]) -> None:
-        """In the doorway's thread."""
+    def _on_connection(self, connected: socket.socket, names: frozenset[str]) -> None:
+        """Pass a new connection from the acceptor's thread to the event loop."""
         try:
-            self._loop.call_soon_threadsafe(self._welcome, connected, names)
+            self._loop.call_soon_threadsafe(self._add_peer, connected, names)
         except RuntimeError:  # the loop has ended
             connected.close()
 
-    def _welcome(self, connected: socket.socket, names: frozenset[str]) -> None:
+    def _add_peer(self, connected: socket.socket, names: frozenset[str]) -> None:
         if self._stopped:
             connected.close()
             return
         if len(self._peers) >= self._max_connections:
             self._make_room()
-        age = self._max_age_seconds * random.uniform(1 - AGE_SPREAD, 1 + AGE_SPREAD)  # noqa: S311  no secret
+        age = self._max_age_seconds * random.uniform(1 - AGE_SPREAD, 1 + AGE_SPREAD)  # noqa: S311  not a secret
         peer = Peer(connected, names, self._limits, self._epoll, self._begin, self._clock, age)
         self._peers[peer.fileno] = peer
         peer.ready()
         self._tidy(peer)
 
     def _make_room(self) -> None:
-        """The oldest connection without a call goes, or the newcomer would never have one."""
+        """Close the oldest connection without a call, so that a new one can be served."""
         for peer in self._peers.values():
             if not peer.calls:
                 peer.lose()
                 self._tidy(peer)
                 return
 
-    def _look(self) -> None:
-        """Take what has come. As long as there is more, no pause."""
-        ready = self._epoll.poll(0, AT_ONCE)
+    def _poll(self) -> None:
+        """Serve the sockets that are ready. Pause only if there are no more of them."""
+        ready = self._epoll.poll(0, POLL_EVENTS)
         for fileno, _ in ready:
             peer = self._peers.get(fileno)
             if peer is not None:
                 peer.ready()
                 self._tidy(peer)
-        if len(ready) < AT_ONCE and not self._stopped:
+        if len(ready) < POLL_EVENTS and not self._stopped:
             self._loop.remove_reader(self._epoll.fileno())
             self._loop.call_later(PAUSE_SECONDS, self._resume)
 
     def _resume(self) -> None:
         if not self._stopped:
-            self._loop.add_reader(self._epoll.fileno(), self._look)
+            self._loop.add_reader(self._epoll.fileno(), self._poll)
 
     def _tidy(self, peer: Peer) -> None:
         if peer.lost and self._peers.get(peer.fileno) is peer:
@@ -157,28 +156,28 @@ class Server:
         return task
 
     async def _serve(self, call: Call, path: str) -> None:
-        """Whatever happens to a call, the other side is told, and others are not disturbed."""
+        """Run a call's handler and send its status, whatever happens. Other calls are not affected."""
         handler = self._handlers.get(path)
         code, message = StatusCode.OK, ""
         try:
             if handler is None:
-                call.abort(StatusCode.UNIMPLEMENTED, f"there is no {path[:80]}")
+                call.abort(StatusCode.UNIMPLEMENTED, f"unknown method {path[:80]}")
             await handler(call)
         except CallEnded as ended:
             code, message = ended.code, ended.message
         except asyncio.CancelledError:
-            code, message = StatusCode.CANCELLED, "the call was given up"
+            code, message = StatusCode.CANCELLED, "the call was cancelled"
             raise
-        except Exception as error:  # noqa: BLE001  a fault of ours ends its call alone, and is logged
+        except Exception as error:  # noqa: BLE001  an internal error ends only its call, and is logged
             _log.exception("call_failed", path=path[:80])
-            code, message = StatusCode.INTERNAL, f"a fault of the server: {type(error).__name__}"
+            code, message = StatusCode.INTERNAL, f"internal error: {type(error).__name__}"
         finally:
             call.end(code, message)
 
-    # --- once a second ---
+    # --- timeouts ---
 
     async def _sweep(self) -> None:
-        """Keep the living, let go of the dead."""
+        """Enforce the time limits of all connections, once a second."""
         due = self._clock()
         while True:
             due += 1.0
@@ -186,7 +185,7 @@ class Server:
             now = self._clock()
             late, due = now - due > 1.0, max(due, now - 1.0)
             for peer in tuple(self._peers.values()):
-                peer.rest()
-                if not late:  # where the process stood still, what came meanwhile is not read yet: nobody is judged
-                    enforce_timeouts(peer, now, self._patience)
+                peer.every_second()
+                if not late:  # after a pause of the process there may be unread answers: enforce nothing
+                    enforce_timeouts(peer, now, self._timeouts)
                 self._tidy(peer)

@@ -1,10 +1,10 @@
-"""How a call ends: gRPC's status codes, and their text as trailers carry it."""
+"""The status of a call: gRPC's codes, and the encoding of its message in trailers."""
 
 from enum import IntEnum
 
 
 class StatusCode(IntEnum):
-    """The numbers are gRPC's (doc/statuscodes.md of grpc/grpc)."""
+    """gRPC's status codes (doc/statuscodes.md of grpc/grpc)."""
 
     OK = 0
     CANCELLED = 1
@@ -26,7 +26,7 @@ class StatusCode(IntEnum):
 
 
 class CallEnded(Exception):
-    """A call is over with a status; raised by whoever serves it."""
+    """A handler ended its call with a status."""
 
     def __init__(self, code: StatusCode, message: str) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class CallEnded(Exception):
 
 
 def percent_encoded(text: str) -> bytes:
-    """`grpc-message` (doc/PROTOCOL-HTTP2.md of grpc/grpc): printable ASCII but `%` stays, other bytes become %XX."""
+    """Encode `grpc-message` (doc/PROTOCOL-HTTP2.md of grpc/grpc): all but printable ASCII, and `%`, become %XX."""
     return b"".join(
         bytes((byte,)) if 0x20 <= byte <= 0x7E and byte != 0x25 else b"%%%02X" % byte
         for byte in text.encode("utf-8", "replace")

@@ -1,52 +1,52 @@
-"""How long a connection may be silent, stuck, useless or old, and what happens then."""
+"""Time limits of a connection (keepalive, greeting, idle, stuck, age), and their enforcement."""
 
 from dataclasses import dataclass
 
 from flyball_collector.wire.peer import Peer
 
-AGED = "the connection has reached its age (grpc.max_connection_age_seconds); connect again"
+AGED = "the connection reached grpc.max_connection_age_seconds; reconnect"
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """In seconds; looked at once a second."""
+    """Time limits in seconds, checked once a second."""
 
-    keepalive_seconds: float = 6.0  # without a word; unanswered for as long again, it is given up: 18 s at most
-    greeting_seconds: float = 10.0  # a connection that has not spoken HTTP/2 by then is none
+    keepalive_seconds: float = 6.0  # without data, then a ping; as long again without an answer ends it: 18 s at most
+    greeting_seconds: float = 10.0  # for HTTP/2 settings to arrive
     idle_seconds: float = 300.0  # without a call
-    stuck_seconds: float = 30.0  # answers that nobody reads
-    farewell_seconds: float = 2.0  # for the other side to close
-    age_grace_seconds: float = 10.0  # for calls to end by themselves
+    stuck_seconds: float = 30.0  # while the client leaves sent bytes unread
+    farewell_seconds: float = 2.0  # for the client to close
+    age_grace_seconds: float = 10.0  # for open calls to end by themselves
 
 
 TIMEOUTS = Timeouts()
 
 
-def enforce_timeouts(peer: Peer, now: float, patience: Timeouts) -> None:
-    """Do what is due."""
+def enforce_timeouts(peer: Peer, now: float, timeouts: Timeouts) -> None:
+    """Ping or close a connection that has reached a limit."""
     if peer.closing is not None:
-        if now - peer.closing > patience.farewell_seconds:
+        if now - peer.closing > timeouts.farewell_seconds:
             peer.lose()
         return
-    if peer.stuck and now - peer.flushed > patience.stuck_seconds:
+    if peer.stuck and now - peer.flushed > timeouts.stuck_seconds:
         peer.lose()
-    elif not peer.greeted and now - peer.born > patience.greeting_seconds:
-        peer.close("nothing was said")
-    elif not peer.calls and now - peer.busy > patience.idle_seconds:
-        peer.close("nothing was asked for")
-    elif now > peer.leaves + patience.age_grace_seconds:
+    elif not peer.greeted and now - peer.born > timeouts.greeting_seconds:
+        peer.close("no HTTP/2 settings received")
+    elif not peer.calls and now - peer.busy > timeouts.idle_seconds:
+        peer.close("idle")
+    elif now > peer.leaves + timeouts.age_grace_seconds:
         peer.close(AGED)
     else:
         if now > peer.leaves:
             peer.leave(AGED)
-        _keep_alive(peer, now, patience.keepalive_seconds)
+        _keep_alive(peer, now, timeouts.keepalive_seconds)
 
 
 def _keep_alive(peer: Peer, now: float, seconds: float) -> None:
-    if peer.asked is None:
+    if peer.pinged is None:
         if now - peer.heard > seconds:
-            peer.ask()
-    elif now - peer.asked > seconds:
-        peer.ready()  # a server that is behind may only not have read what it said
-        if peer.heard < peer.asked:
+            peer.ping()
+    elif now - peer.pinged > seconds:
+        peer.ready()  # a slow server may have the answer unread in its buffer
+        if peer.heard < peer.pinged:
             peer.lose()

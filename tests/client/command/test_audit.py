@@ -1,4 +1,4 @@
-"""`flyball audit` as a user types it: formats, files, exit codes, settings, evidence, patches and fixes."""
+"""`flyball audit`: formats, files, exit statuses, settings, evidence, patches and fixes."""
 
 import ast
 import json
@@ -24,19 +24,19 @@ def train(model, data, optimizer):
     for x, y in loader:
         optimizer.zero_grad(set_to_none=False)
         loss = torch.nn.functional.cross_entropy(model(x.cuda()), y.cuda())
-        loss.backward()
+        loss.backward(retain_graph=True)
         optimizer.step()
         total += loss
         torch.cuda.empty_cache()  # between steps
     return total
 """
 RULES = "retained-graph,empty-cache-every-step,loader-without-workers,zero-grad-to-zero"
-"""What is tested here is the command: rules that come later must not change what it prints."""
+"""Only these rules run, so that new rules do not change the expected output."""
 
 
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A script with faults of four rules: two of them are safely mended, two by patches to look at."""
+    """Write a script that breaks four rules: two have safe fixes, two have patches to review."""
     monkeypatch.chdir(tmp_path)
     path = Path("train.py")
     path.write_text(CODE, encoding="utf-8")
@@ -51,13 +51,13 @@ def _found(captured: Captured) -> dict[str, dict[str, object]]:
     return {each["rule"]: each for each in json.loads(captured.readouterr().out)["findings"]}
 
 
-def test_findings_end_the_command_with_1(script: Path, capsys: Captured) -> None:
-    """Each with its place, its code and what to do; the summary last."""
+def test_findings_end_the_command_with_status_1(script: Path, capsys: Captured) -> None:
+    """Each has its place, its code and a change; the summary is last."""
     assert _audit(script) == 1
-    told = capsys.readouterr().out
-    assert "train.py:14:9: warning [empty-cache-every-step]" in told
-    assert "  14 │         torch.cuda.empty_cache()  # between steps\n     │         ^^^^^^^^^^^^^^^^^^^^^^^^\n" in told
-    assert "2 warnings and 2 notes in 1 of 1 file." in told
+    text = capsys.readouterr().out
+    assert "train.py:14:9: warning [empty-cache-every-step]" in text
+    assert "  14 │         torch.cuda.empty_cache()  # between steps\n     │         ^^^^^^^^^^^^^^^^^^^^^^^^\n" in text
+    assert "2 warnings and 2 notes in 1 of 1 file." in text
 
 
 @pytest.mark.parametrize(
@@ -70,49 +70,49 @@ def test_findings_end_the_command_with_1(script: Path, capsys: Captured) -> None
         ("never", RULES, 0),
     ],
 )
-def test_fail_on_says_what_is_too_much(fail_on: str, rules: str, status: int, script: Path) -> None:
-    """From its severity on."""
+def test_fail_on_sets_the_least_severity_for_status_1(fail_on: str, rules: str, status: int, script: Path) -> None:
+    """Findings of this severity or worse fail the command."""
     assert _audit(script, "--fail-on", fail_on, rules=rules) == status
 
 
-def test_a_clean_script_ends_with_0(tmp_path: Path, capsys: Captured) -> None:
-    """And says so."""
+def test_a_clean_script_ends_with_status_0(tmp_path: Path, capsys: Captured) -> None:
+    """With one line."""
     path = tmp_path / "clean.py"
     path.write_text("print('x')\n", encoding="utf-8")
     assert _audit(path) == 0
-    assert capsys.readouterr().out == "nothing found in 1 file.\n"
+    assert capsys.readouterr().out == "no findings in 1 file.\n"
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["none.py"], "there is no file or folder none.py"),
         (["train.py", "--ignore", "retaind-graph"], "did you mean 'retained-graph'?"),
-        (["train.py", "--config", "none.toml"], "none.toml cannot be read"),
+        (["train.py", "--config", "none.toml"], "cannot read none.toml"),
         (["train.py", "--config", "pyproject.toml"], "no table [tool.flyball.audit]"),
-        (["train.py", "--evidence", "none.yaml"], "none.yaml cannot be read"),
+        (["train.py", "--evidence", "none.yaml"], "cannot read the evidence file none.yaml"),
         (["train.py", "--evidence", "wrong.yaml"], "wrong.yaml:2: facts.data_wat_ratio: unknown fact"),
-        (["train.py", "--diff", "--fix"], "--diff prints patches alone"),
+        (["train.py", "--diff", "--fix"], "--diff prints only patches"),
         (["train.py", "--format", "xml"], "xml"),
         (["empty"], "nothing was audited"),
         (["null.py"], "nothing was audited"),
         ([], "PATH"),
     ],
 )
-def test_wrong_use_ends_with_2(words: list[str], told: str, script: Path, capsys: Captured) -> None:
-    """With one clear line on the standard error, and no traceback."""
+def test_wrong_arguments_end_with_status_2(words: list[str], message: str, script: Path, capsys: Captured) -> None:
+    """With one line on the standard error, and without a traceback."""
     script.with_name("pyproject.toml").write_text("[project]\n", encoding="utf-8")
     script.with_name("wrong.yaml").write_text("measured_on: x\nfacts: {data_wat_ratio: 0.3}\n", encoding="utf-8")
     script.with_name("empty").mkdir()
     script.with_name("null.py").write_bytes(b"\0")
     assert _audit(*words) == 2
-    said = capsys.readouterr().err
-    assert told in said
-    assert "Traceback" not in said
+    errors = capsys.readouterr().err
+    assert message in errors
+    assert "Traceback" not in errors
 
 
-def test_every_format_goes_to_the_screen_and_to_files(script: Path, tmp_path: Path, capsys: Captured) -> None:
-    """A file's suffix chooses; programs get nothing but the document."""
+def test_every_format_can_be_printed_and_written(script: Path, tmp_path: Path, capsys: Captured) -> None:
+    """The suffix of the file selects the format; JSON is the only output."""
     for suffix, begins in (
         (".md", "# Audit of train.py"),
         (".html", "<!doctype html>"),
@@ -132,7 +132,7 @@ def test_every_format_goes_to_the_screen_and_to_files(script: Path, tmp_path: Pa
 
 
 def test_evidence_confirms_lowers_and_withdraws(script: Path, capsys: Captured) -> None:
-    """A file of measured facts changes severities, and with them the exit status."""
+    """Measured facts change severities, and with them the exit status."""
     facts = Path("facts.yaml")
     facts.write_text("measured_on: run 7, 1,000 steps\nfacts: {data_wait_ratio: 0.4}\n", encoding="utf-8")
     words = (script, "--evidence", facts, "--format", "json")
@@ -144,14 +144,14 @@ def test_evidence_confirms_lowers_and_withdraws(script: Path, capsys: Captured) 
     assert "Measured: data_wait_ratio 40 % (run 7, 1,000 steps)." in str(found["because"])
     facts.write_text(json.dumps({"measured_on": "run 8", "facts": {"data_wait_ratio": 0.001}}), encoding="utf-8")
     assert _audit(*words, rules="loader-without-workers") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["findings"] == []
-    assert told["withdrawn"][0]["reason"] == "data_wait_ratio 0.1 % (run 8)"
+    document = json.loads(capsys.readouterr().out)
+    assert document["findings"] == []
+    assert document["withdrawn"][0]["reason"] == "data_wait_ratio 0.1 % (run 8)"
 
 
 @pytest.mark.usefixtures("script")
-def test_settings_come_from_a_file_and_the_command_line_comes_first(capsys: Captured) -> None:
-    """Also the file of facts, and what fails."""
+def test_the_command_line_overrides_the_settings_file(capsys: Captured) -> None:
+    """The file can also name the facts and the severity that fails."""
     Path("pyproject.toml").write_text(
         '[tool.flyball.audit]\nselect = ["loader-without-w*", "retained-graph"]\nignore = ["retained-graph"]\n'
         'evidence = "facts.yaml"\nfail_on = "error"\n[tool.flyball.audit.severity]\nzero-grad-to-zero = "error"\n',
@@ -164,19 +164,19 @@ def test_settings_come_from_a_file_and_the_command_line_comes_first(capsys: Capt
     assert {rule: each["severity"] for rule, each in _found(capsys).items()} == {"zero-grad-to-zero": "error"}
 
 
-def test_a_comment_switches_a_rule_off(script: Path, capsys: Captured) -> None:
-    """One without a reason is obeyed, and noted."""
+def test_a_comment_disables_a_rule(script: Path, capsys: Captured) -> None:
+    """A comment without a reason works too, and is a note."""
     ignored = CODE.replace("# between steps", "# flyball: ignore[empty-cache-every-step] shared GPU")
     script.write_text(ignored.replace("total += loss", "total += loss  # flyball: ignore"), encoding="utf-8")
     assert run(["audit", "train.py", "-f", "json", "--select", f"{RULES},ignore-without-reason"]) == 0
     assert set(_found(capsys)) == {"loader-without-workers", "zero-grad-to-zero", "ignore-without-reason"}
 
 
-def test_fix_writes_what_is_safe_and_nothing_else(script: Path, capsys: Captured) -> None:
-    """Formatting stays, results stay, and those rules are silent afterwards."""
+def test_fix_applies_only_safe_changes(script: Path, capsys: Captured) -> None:
+    """Formatting and results stay, and the rules have no findings afterwards."""
     assert _audit(script, "--fix") == 0
-    told = capsys.readouterr().out
-    assert "changed train.py:13:9: retained-graph" in told
+    text = capsys.readouterr().out
+    assert "fixed train.py:13:9: retained-graph" in text
     fixed = script.read_text(encoding="utf-8")
     expected = CODE.replace("total += loss", "total += loss.detach()")
     assert fixed == expected.replace("        torch.cuda.empty_cache()  # between steps\n", "")
@@ -189,34 +189,38 @@ def test_fix_writes_what_is_safe_and_nothing_else(script: Path, capsys: Captured
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_diff_prints_patches_that_git_applies(script: Path, capsys: Captured) -> None:
-    """What is safe first, what is to be looked at upon it; nothing is written."""
+    """Safe changes come first, then those to review; no file is written."""
     assert _audit(script, "--diff") == 1
-    told = capsys.readouterr().out
+    text = capsys.readouterr().out
     assert script.read_text(encoding="utf-8") == CODE
-    assert told.startswith("# train.py: retained-graph, empty-cache-every-step: results stay as they are")
-    assert "\n# train.py: loader-without-workers, zero-grad-to-zero: look first\n--- a/train.py\n" in told
-    subprocess.run(["git", "apply", "-"], input=told.encode(), check=True)
+    assert text.startswith("# train.py: retained-graph, empty-cache-every-step: does not affect results")
+    assert (
+        "\n# train.py: loader-without-workers, zero-grad-to-zero: check before you apply it\n--- a/train.py\n" in text
+    )
+    subprocess.run(["git", "apply", "-"], input=text.encode(), check=True)
     patched = script.read_text(encoding="utf-8")
     assert "set_to_none" not in patched
     assert "empty_cache" not in patched
 
 
-def test_what_cannot_be_read_is_said_beside_what_can(script: Path, capsys: Captured) -> None:
-    """And changes neither findings nor the exit status."""
+def test_files_that_cannot_be_read_are_listed(script: Path, capsys: Captured) -> None:
+    """They change neither the findings nor the exit status."""
     assert _audit(script, "--format", "json") == 1
     alone = json.loads(capsys.readouterr().out)
     Path("old.py").write_text("print 'x'\n", encoding="utf-8")
     Path("null.py").write_bytes(b"x = 1\0")
     assert _audit(".", "--format", "json") == 1
-    told = json.loads(capsys.readouterr().out)
-    assert told["findings"] == alone["findings"]
-    assert [(each["path"], each["line"]) for each in told["errors"]] == [("null.py", 1), ("old.py", 1)]
+    document = json.loads(capsys.readouterr().out)
+    assert document["findings"] == alone["findings"]
+    assert [(each["path"], each["line"]) for each in document["errors"]] == [("null.py", 1), ("old.py", 1)]
     assert _audit(".") == 1
-    assert "not read: old.py:1: Python 2 (a print statement); convert it to Python 3 first" in capsys.readouterr().out
+    assert (
+        "skipped: old.py:1: Python 2 code (a print statement); convert it to Python 3 first" in capsys.readouterr().out
+    )
 
 
-def test_findings_in_notebooks_name_their_cell_and_are_left_to_people(script: Path, capsys: Captured) -> None:
-    """Lines count within the cell; magics are no code; nothing is written."""
+def test_findings_in_notebooks_have_a_cell_and_no_fix(script: Path, capsys: Captured) -> None:
+    """Lines are counted within the cell; magics are skipped; the notebook is not changed."""
     cells = [["%matplotlib inline\n", "import torch\n"], CODE.removeprefix("import torch\n").splitlines(keepends=True)]
     document = {"cells": [{"cell_type": "code", "source": cell} for cell in cells], "nbformat": 4}
     notebook = script.with_suffix(".ipynb")
@@ -226,13 +230,13 @@ def test_findings_in_notebooks_name_their_cell_and_are_left_to_people(script: Pa
     assert (found["cell"], found["line"], found["column"], found["diff"]) == (2, 13, 9, "")
     assert json.loads(notebook.read_text(encoding="utf-8")) == document
     assert _audit(notebook, rules="empty-cache-every-step") == 1
-    told = capsys.readouterr().out
-    assert "train.ipynb:cell 2:13:9: warning [empty-cache-every-step]" in told
-    assert "  13 │         torch.cuda.empty_cache()" in told
+    text = capsys.readouterr().out
+    assert "train.ipynb:cell 2:13:9: warning [empty-cache-every-step]" in text
+    assert "  13 │         torch.cuda.empty_cache()" in text
 
 
-def test_an_audit_in_a_pipe_loads_no_more_than_it_needs(script: Path) -> None:
-    """Neither what draws terminals, nor what makes changes, nor what other commands compute with."""
+def test_an_audit_in_a_pipe_imports_only_what_it_needs(script: Path) -> None:
+    """No package for terminals, for changes or for other commands."""
     code = (
         "import sys; from flyball.command import run; status = run(sys.argv[1:]); "
         "print(status, *sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)"

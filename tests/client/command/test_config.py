@@ -1,3 +1,5 @@
+"""`flyball config show`."""
+
 import json
 import tomllib
 from pathlib import Path
@@ -6,11 +8,13 @@ import pytest
 
 from flyball.command import run
 
+Captured = pytest.CaptureFixture[str]
 
-def test_values_are_shown_with_their_origins(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+
+def test_settings_are_shown_with_their_origins(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """File and line, variable, command line or default."""
+    """File and line, environment variable, command line or default."""
     file = tmp_path / "agent.toml"
     file.write_text('host = "a"\n[spool]\nmax_bytes = 5\n')
     monkeypatch.setenv("FLYBALL_AGENT_LOG_LEVEL", "debug")
@@ -24,10 +28,8 @@ def test_values_are_shown_with_their_origins(
 
 
 @pytest.mark.parametrize("daemon", ["agent", "collector"])
-def test_what_is_shown_is_a_file_that_would_be_taken(
-    daemon: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The output is TOML with the same values."""
+def test_the_output_is_a_valid_settings_file(daemon: str, tmp_path: Path, capsys: Captured) -> None:
+    """It is TOML, and loading it gives the same values."""
     empty = tmp_path / "empty.toml"
     empty.write_text("")
     assert run(["config", "show", daemon, "--config", str(empty)]) == 0
@@ -39,8 +41,8 @@ def test_what_is_shown_is_a_file_that_would_be_taken(
     assert tomllib.loads(capsys.readouterr().out) == tomllib.loads(first)
 
 
-def test_a_mistake_is_told_with_status_two(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """File, line, key, and the nearest one."""
+def test_wrong_settings_end_with_status_2(tmp_path: Path, capsys: Captured) -> None:
+    """The message has the file, the line, the key and the nearest known one."""
     file = tmp_path / "agent.toml"
     file.write_text("[spool]\nmax_byte = 5\n")
     assert run(["config", "show", "agent", "--config", str(file)]) == 2

@@ -14,52 +14,54 @@ import typer
 from typer.testing import CliRunner, Result
 
 from flyball.command import events, silence
-from flyball.command.errors import CommandError
+from flyball.command.errors import WrongArgument
 from flyball_collector.diagnosis.subject import Subject
-from flyball_collector.http.parts import Parts
-from flyball_collector.http.testing import Clock, make_parts, serving
+from flyball_collector.http.collector_parts import CollectorParts
+from flyball_collector.http.testing import WallClock, make_parts, serving
 from flyball_collector.notify.silences import Silence
 from flyball_collector.testing import FlakyStore
 from flyball_collector.timeline.testing import NOW_NS, SECOND_NS, cleared, make_event
+from tests.client.terminal import terminal
 
 HOSTILE = "[red]x[/red]\x1b[31m"
 
 
-def fleet(count: int = 0) -> Parts:
-    """A memory alarm that is over, a straggler whose words are hostile, and more of the like; a minute later."""
-    parts = make_parts(clock=Clock(NOW_NS + 60 * SECOND_NS))
+def fleet(count: int = 0) -> CollectorParts:
+    """Return a cleared memory problem, a straggler with hostile text, and more events; a minute later."""
+    parts = make_parts(clock=WallClock(NOW_NS + 60 * SECOND_NS))
     memory = make_event(host="a", seconds_left=600.0)
     slow = make_event("straggler", at=2, subject=Subject(HOSTILE, run="r", rank=3), because=HOSTILE)
-    parts.timeline.take([memory, slow, cleared(memory, after=30)])
-    parts.timeline.take([make_event("disk_full", f"n{number}", at=-number - 1) for number in range(count)])
+    parts.timeline.add_events([memory, slow, cleared(memory, after=30)])
+    parts.timeline.add_events([make_event("disk_full", f"n{number}", at=-number - 1) for number in range(count)])
     return parts
 
 
-async def run(*words: str, columns: str = "200") -> Result:
-    """Run a command without blocking the event loop, on which the collector answers."""
+async def run(*words: str, columns: int = 0) -> Result:
+    """Run a command in a thread, because the collector answers on the event loop; in a pipe or a terminal."""
     app = typer.Typer()
     app.command()(events.events)
     app.add_typer(silence.build(), name="silence")
-    return await asyncio.to_thread(CliRunner().invoke, app, list(words), env={"COLUMNS": columns})
+    return await asyncio.to_thread(CliRunner().invoke, app, list(words), env=terminal(columns) if columns else {})
 
 
-async def test_events_are_a_table_newest_last() -> None:
-    """Time, state, severity, kind, whom it is about, what is left; what hosts say steers neither terminal nor table."""
+async def test_events_are_a_table_with_the_newest_last() -> None:
+    """Time, state, severity, kind, subject and time left; text of hosts controls neither the terminal nor the table."""
     async with serving(fleet()) as url:
         result = await run("events", "--collector", url)
     lines = result.output.splitlines()
     assert result.exit_code == 0, result.output
-    assert [line.split()[2] for line in lines[1:]] == ["raised", "raised", "cleared"]
+    assert [line.split()[3] for line in lines[1:]] == ["raised", "raised", "cleared"]
+    assert lines[1].startswith("2030-03-17 17:46:40 UTC  raised")
     assert "10 min" in lines[1]
     assert "[red]x[/red]" in lines[2]
     assert "\x1b[31m" not in result.output
 
 
-async def test_a_narrow_terminal_gets_some_lines_an_event() -> None:
-    """Nothing is squeezed into columns of a letter: the reason stands below, in whole words."""
+async def test_a_narrow_terminal_shows_several_lines_an_event() -> None:
+    """The reason is below the kind, in whole words."""
     async with serving(fleet()) as url:
-        shown = (await run("events", "--collector", url, columns="80")).output
-    assert "memory_exhaustion  a GPU 1  10 min left  80% sure" in shown
+        shown = (await run("events", "--collector", url, columns=80)).output
+    assert "memory_exhaustion  a GPU 1  10 min left  80% confidence" in shown
     assert "used 93 %, 12 MiB more each second" in shown
     assert max(map(len, shown.splitlines())) <= 80
 
@@ -67,26 +69,26 @@ async def test_a_narrow_terminal_gets_some_lines_an_event() -> None:
 @pytest.mark.parametrize(
     ("times", "words"),
     [
-        ((0.0, 0.0, 0.0), "  now  80% sure"), ((0.0, 0.0, 90.0), "  now  80% sure"),
-        ((33.2, 33.0, 33.4), "  33 s left  80% sure"),
-        ((300.0, 240.0, 301.0), "  5 min (4 min … 5 min) left  80% sure"),
+        ((0.0, 0.0, 0.0), "  now  80% confidence"), ((0.0, 0.0, 90.0), "  now  80% confidence"),
+        ((33.2, 33.0, 33.4), "  33 s left  80% confidence"),
+        ((300.0, 240.0, 301.0), "  5 min (4 min … 5 min 1 s) left  80% confidence"),
     ],
 )  # fmt: skip
-async def test_time_is_told_as_far_as_there_is_any(times: tuple[float, float, float], words: str) -> None:
-    """What goes on already is now, not in 0 s; bounds that read alike are none."""
-    parts = make_parts(clock=Clock(NOW_NS + 60 * SECOND_NS))
+async def test_the_time_left_is_shown(times: tuple[float, float, float], words: str) -> None:
+    """A condition that has begun is "now", not "0 s"; an interval with equal ends is left out."""
+    parts = make_parts(clock=WallClock(NOW_NS + 60 * SECOND_NS))
     left, low, high = times
     event = make_event("thermal_slowdown", "a", seconds_left=left)
-    parts.timeline.take([replace(event, seconds_left_low=low, seconds_left_high=high)])
+    parts.timeline.add_events([replace(event, seconds_left_low=low, seconds_left_high=high)])
     async with serving(parts) as url:
-        shown = (await run("events", "--collector", url, columns="120")).output
+        shown = (await run("events", "--collector", url, columns=120)).output
         row = (await run("events", "--collector", url)).output.splitlines()[1]
     assert f"thermal_slowdown  a GPU 1{words}" in shown
     assert ("now" in row) == (times[0] == 0)
 
 
-async def test_a_port_of_another_kind_is_named() -> None:
-    """What does not speak HTTP is quoted nowhere: its bytes say nothing to people."""
+async def test_a_port_for_agents_is_an_error() -> None:
+    """Its bytes are not printed."""
 
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -95,12 +97,12 @@ async def test_a_port_of_another_kind_is_named() -> None:
 
     async with await asyncio.start_server(greet, "127.0.0.1") as server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        said = str((await run("events", "--collector", url)).exception)
-    assert said == f"what answers at {url} does not speak HTTP; if that is the agents' port, see --collector"
+        message = str((await run("events", "--collector", url)).exception)
+    assert message == f"{url} does not speak HTTP. If it is the port for agents, use the web port (3591)"
 
 
-async def test_programs_get_json() -> None:
-    """One array, or an object a line; in the public form, oldest first."""
+async def test_json_is_one_array_or_one_object_a_line() -> None:
+    """In the form of the API, oldest first."""
     async with serving(fleet()) as url:
         array = json.loads((await run("events", "--collector", url, "--format", "json")).output)
         lines = (await run("events", "--collector", url, "--format", "jsonl", "--state", "raised")).output.splitlines()
@@ -120,38 +122,38 @@ async def test_programs_get_json() -> None:
 async def test_events_are_filtered(words: list[str], kinds: set[str]) -> None:
     """By host, run, kind, severity and time, relative or absolute."""
     async with serving(fleet()) as url:
-        told = json.loads((await run("events", "--collector", url, "--format", "json", *words)).output)
-    assert {event["kind"] for event in told} == kinds
+        found = json.loads((await run("events", "--collector", url, "--format", "json", *words)).output)
+    assert {event["kind"] for event in found} == kinds
 
 
 async def test_many_events_come_in_pages() -> None:
-    """The newest so many, over as many pages as it takes."""
+    """Pages are fetched until the limit is reached."""
     async with serving(fleet(1500)) as url:
-        told = json.loads((await run("events", "--collector", url, "--format", "json", "-n", "1203")).output)
-    assert len({event["id"] for event in told}) == 1203
-    assert [event["time"] for event in told] == sorted(event["time"] for event in told)
+        found = json.loads((await run("events", "--collector", url, "--format", "json", "-n", "1203")).output)
+    assert len({event["id"] for event in found}) == 1203
+    assert [event["time"] for event in found] == sorted(event["time"] for event in found)
 
 
-async def test_what_is_missing_or_wrong_is_said() -> None:
-    """No event; a kind that does not exist and the one that was meant; a store that does not answer."""
+async def test_wrong_arguments_and_failures_are_reported() -> None:
+    """No events; an unknown kind, host, state and time; a store that does not answer."""
     async with serving(make_parts()) as url:
-        assert "cleared in the last 2h." in (await run("events", "--collector", url, "--since", "2h")).output
+        assert "No events in the last 2h." in (await run("events", "--collector", url, "--since", "2h")).output
         wrong = await run("events", "--collector", url, "--kind", "stragler")
         assert "did you mean straggler" in str(wrong.exception)
         nobody = await run("events", "--collector", url, "--host", "nobody")
-        assert "no host is called 'nobody'; `flyball hosts` lists them" in str(nobody.exception)
-        state = await run("events", "--collector", url, "--state", "risen", columns="80")
+        assert "'nobody'; `flyball hosts` lists them" in str(nobody.exception)
+        state = await run("events", "--collector", url, "--state", "risen", columns=80)
         assert "'raised'" in state.stderr
         soon = await run("events", "--collector", url, "--since", "soon")
-        assert isinstance(soon.exception, CommandError)
+        assert isinstance(soon.exception, WrongArgument)
     store = FlakyStore()
     async with serving(make_parts(store)) as url:
         store.down = True
         assert "store does not answer" in (await run("events", "--collector", url)).stderr
 
 
-async def test_following_goes_on() -> None:
-    """What is raised later is written when it comes, each once; Ctrl-C ends it."""
+async def test_follow_writes_new_events() -> None:
+    """Each event is written once, when it is raised; Ctrl-C ends the command."""
     parts = fleet()
     async with serving(parts) as url:
         words = ["events", "--collector", url, "--follow", "--format", "jsonl", "--since", "1h"]
@@ -159,45 +161,45 @@ async def test_following_goes_on() -> None:
             sys.executable, "-m", "flyball", *words, stdout=asyncio.subprocess.PIPE, env={**os.environ}
         )
         assert child.stdout is not None
-        told: list[dict[str, Any]] = []
+        received: list[dict[str, Any]] = []
 
-        async def hear(count: int) -> None:
+        async def receive(count: int) -> None:
             async with asyncio.timeout(30):
-                while len(told) < count:
-                    told.append(json.loads(await child.stdout.readline()))  # type: ignore[union-attr]  # it is there
+                while len(received) < count:
+                    received.append(json.loads(await child.stdout.readline()))  # type: ignore[union-attr]  # set above
 
-        await hear(3)
+        await receive(3)
         for second in range(3):
-            parts.timeline.take([make_event("host_lost", f"late-{second}", at=40 + second)])
-            await hear(4 + second)
+            parts.timeline.add_events([make_event("host_lost", f"late-{second}", at=40 + second)])
+            await receive(4 + second)
         child.send_signal(signal.SIGINT)
         await asyncio.wait_for(child.wait(), 10)
-    assert len({event["id"] for event in told}) == 6
-    assert [event["host"] for event in told[3:]] == ["late-0", "late-1", "late-2"]
+    assert len({event["id"] for event in received}) == 6
+    assert [event["host"] for event in received[3:]] == ["late-0", "late-1", "late-2"]
 
 
 async def test_a_silence_is_added_listed_and_ended() -> None:
-    """By matchers and for a time; days are understood; its end is told how."""
+    """With matchers and a duration in days; the output names the command that ends it."""
     parts = make_parts()
     async with serving(parts) as url:
         made = await run(
             "silence", "add", "host=n*", "kind=straggler", "--for", "2d", "--comment", "x", "--collector", url
         )
         assert made.exit_code == 0, made.exception
-        (known,) = parts.silences.active(parts.clock())
+        (known,) = parts.notifier.silences.active(parts.clock())
         assert known.matchers == {"host": "n*", "kind": "straggler"}
         assert known.until_ns - known.created_ns == 2 * 86400 * 10**9
         assert f"flyball silence end {known.id}" in made.output
         assert "host=n* kind=straggler" in (await run("silence", "list", "--collector", url)).output
         assert "has ended" in (await run("silence", "end", known.id, "--collector", url)).output
-        assert "Nothing is silenced" in (await run("silence", "list", "--collector", url)).output
+        assert "No notifications are muted" in (await run("silence", "list", "--collector", url)).output
         assert json.loads((await run("silence", "list", "--format", "json", "--collector", url)).output) == []
 
 
-async def test_what_others_wrote_into_a_silence_is_text() -> None:
-    """A comment steers no terminal."""
+async def test_text_of_a_silence_cannot_control_the_terminal() -> None:
+    """Comments, names and patterns are printed as text."""
     parts = make_parts()
-    parts.silences.add(
+    parts.notifier.silences.add(
         Silence(id="x", matchers={"host": HOSTILE}, created_ns=0, until_ns=2**62, by=HOSTILE, comment=HOSTILE)
     )
     async with serving(parts) as url:
@@ -205,24 +207,24 @@ async def test_what_others_wrote_into_a_silence_is_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["host"], "NAME=PATTERN"), (["=a"], "NAME=PATTERN"), (["colour=red"], "one of kind"),
         (["host=*"], "silence everything"), (["host=a", "--for", "long"], "duration"),
         (["kind=stragler"], "did you mean straggler"),
     ],
 )  # fmt: skip
-async def test_a_senseless_silence_is_refused(words: list[str], said: str) -> None:
-    """What is wrong, and what is expected."""
+async def test_a_wrong_silence_is_rejected(words: list[str], message: str) -> None:
+    """The message has what is wrong and what is expected."""
     parts = make_parts()
     async with serving(parts) as url:
-        assert said in str((await run("silence", "add", *words, "--collector", url)).exception)
+        assert message in str((await run("silence", "add", *words, "--collector", url)).exception)
         nobody = await run("silence", "end", "nobody", "--collector", url)
-    assert "no silence in force" in str(nobody.exception)
-    assert parts.silences.active(0) == []
+    assert "no silence with the id 'nobody'" in str(nobody.exception)
+    assert parts.notifier.silences.active(0) == []
 
 
-async def test_a_token_file_is_taken(tmp_path: Path) -> None:
-    """Each command takes the options that reach a collector."""
+async def test_a_missing_token_file_is_a_wrong_argument(tmp_path: Path) -> None:
+    """All commands of the API have the same options."""
     result = await run("silence", "list", "--token-file", str(tmp_path / "none"))
     assert "token-file" in str(result.exception)

@@ -1,4 +1,4 @@
-"""Where runs take place."""
+"""Executors of runs: this machine and Dask clusters."""
 
 import json
 import os
@@ -10,52 +10,52 @@ import pytest
 from flyball.command import run
 
 Captured = pytest.CaptureFixture[str]
-LEARN = "import json, sys; print(json.dumps({'patterns': int(sys.argv[1])}))"
+LEARN = "import json, sys; print(json.dumps({'patterns': 10 ** (3 * int(sys.argv[1]))}))"
 
 
-def test_a_sweep_runs_on_a_cluster_and_goes_on(tmp_path: Path, capsys: Captured) -> None:
-    """A local Dask cluster; what the journal holds is not run again, and that is said."""
+def test_a_sweep_runs_on_a_cluster_and_continues(tmp_path: Path, capsys: Captured) -> None:
+    """On a local Dask cluster; results of the journal are not measured again, and the output has their number."""
     journal = str(tmp_path / "journal")
     words = ["--journal", journal, "--dask", "local", "--format", "json", "--", sys.executable, "-c", LEARN, "{depth}"]
     assert run(["sweep", "--try", "depth=1-2", *words]) == 0
     assert len(json.loads(capsys.readouterr().out)["ranking"]) == 2
     assert run(["sweep", "--try", "depth=1-3", *words[:2], *words[4:]]) == 0
-    told = capsys.readouterr()
-    assert json.loads(told.out)["ranking"][0]["patterns"] == 3
-    assert f"2 of 3 were in {journal} already" in told.err
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["ranking"][0]["patterns"] == 10**9  # whatever the runs took
+    assert f"2 of 3 were already in {journal}" in captured.err
 
 
 def test_growth_is_measured_on_a_cluster(tmp_path: Path, capsys: Captured) -> None:
-    """On a local Dask cluster, in another process than this; a second analysis runs nothing again."""
+    """On a local Dask cluster, in another process; a second analysis measures nothing again."""
     journal = tmp_path / "journal"
     work = "import os, sys; print(os.getppid(), file=open(sys.argv[2], 'a')); sum(range(20 * int(sys.argv[1])))"
     words = ["--sizes", "100,1000,10000", "--targets", "1e6", "--repeats", "1", "--format", "json"]
     command = [sys.executable, "-c", work, "{samples}", str(tmp_path / "parents")]
     for _ in range(2):
         assert run(["scale", *words, "--journal", str(journal), "--dask", "local", "--", *command]) == 0
-        told = json.loads(capsys.readouterr().out)
-        assert [each["size"] for each in told["measured"]] == [100, 1000, 10_000]
-        assert told["forecast"][0]["seconds"]["low"] <= told["forecast"][0]["seconds"]["high"]
+        document = json.loads(capsys.readouterr().out)
+        assert [each["size"] for each in document["measured"]] == [100, 1000, 10_000]
+        assert document["forecast"][0]["seconds"]["low"] <= document["forecast"][0]["seconds"]["high"]
     parents = (tmp_path / "parents").read_text(encoding="utf-8").split()
     assert len(parents) == 3
     assert str(os.getpid()) not in parents
 
 
-def test_a_scheduler_that_does_not_answer_is_said(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One line, no traceback."""
+def test_a_scheduler_that_does_not_answer_is_an_error(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one line, without a traceback."""
     monkeypatch.setattr("flyball.command.executors.CONNECT_SECONDS", 0.2)
     assert run(["sweep", "--try", "depth=1", "--dask", "tcp://127.0.0.1:9", "--", "true"]) == 1
-    assert "no scheduler answers there" in capsys.readouterr().err
+    assert "no scheduler answers" in capsys.readouterr().err
 
 
-def test_a_program_that_is_not_there_is_said(capsys: Captured) -> None:
-    """By its name, without the names of exceptions of ours."""
+def test_a_program_that_does_not_exist_is_an_error(capsys: Captured) -> None:
+    """The message has its name and the reason of the system."""
     assert run(["sweep", "--try", "depth=1", "--", "no-such-program"]) == 1
     assert "no-such-program cannot be started: No such file or directory" in capsys.readouterr().err
 
 
-def test_a_sweep_is_drawn(tmp_path: Path) -> None:
-    """The rate over each name's values."""
+def test_a_sweep_has_a_chart(tmp_path: Path) -> None:
+    """It shows the rate over the values of each parameter."""
     page = tmp_path / "sweep.html"
     words = ["sweep", "--try", "depth=1-3", "--output", str(page), "--", sys.executable, "-c", LEARN, "{depth}"]
     assert run(words) == 0

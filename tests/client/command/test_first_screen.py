@@ -1,11 +1,13 @@
+"""The first screen of `flyball up`."""
+
 import io
 from typing import Any
 
 from rich.console import Console
 
-from flyball.command.first_screen import Places, first_screen
+from flyball.command.first_screen import Addresses, first_screen
 
-PLACES = Places("http://x:1/", "http://x:1/metrics", "http://x:1/openapi.json", ".flyball", "")
+ADDRESSES = Addresses("http://x:1/", "http://x:1/metrics", "http://x:1/openapi.json", ".flyball", "")
 
 
 def unavailable_reading(probe: str, reason: str, detail: str, remedy: str = "") -> dict[str, Any]:
@@ -21,13 +23,13 @@ def host(name: str = "gpu-01", **more: Any) -> tuple[dict[str, Any], list[dict[s
 def shown(*hosts: tuple[dict[str, Any], list[dict[str, Any]]]) -> str:
     out = io.StringIO()
     console = Console(file=out, width=200, color_system=None)
-    for line in first_screen(hosts, PLACES):
+    for line in first_screen(hosts, ADDRESSES):
         console.print(line, highlight=False)
     return out.getvalue()
 
 
-def test_it_says_what_is_watched_and_where_to_look() -> None:
-    """CPU, memory, GPUs by kind, the busiest subsystems, and every address."""
+def test_it_shows_the_host_and_all_addresses() -> None:
+    """CPU, memory, GPUs by model, the largest subsystems, and where to look."""
     gpu = {"model": "H100", "driver_version": "580", "memory_bytes": 80 * 1024**3}
     cpu = {"model": "EPYC", "cores": 96, "threads": 192}
     text = shown(host(inventory={"cpu": cpu, "memory_bytes": 1024**4, "gpus": [gpu] * 8}))
@@ -35,18 +37,19 @@ def test_it_says_what_is_watched_and_where_to_look() -> None:
     assert "EPYC · 96 cores · 192 threads" in text
     assert "1.0 TiB" in text
     assert "8 × H100 · 80.0 GiB · driver 580" in text
-    assert "3 columns: cpu, memory\n" in text
+    assert "3 readings: cpu, memory\n" in text
     assert "http://x:1/metrics" in text
     assert "flyball top gpu-01" in text
-    assert "Not read here" not in text
+    assert "Unavailable readings" not in text
 
 
-def test_unavailable_readings_of_one_cause_share_a_line_with_the_remedy() -> None:
-    """Eight GPUs without a fan are one line, not eight."""
+def test_unavailable_readings_with_the_same_cause_share_a_line() -> None:
+    """Eight GPUs without a fan are one line. Those with a remedy come first."""
     unavailable = [unavailable_reading("nvidia", "unsupported", "no fan")] * 8 + [
         unavailable_reading("rapl", "denied", "mode 0400", "chmod it")
     ]
     text = shown(host(unavailable=unavailable))
+    assert "Unavailable readings\n" in text
     assert text.count("no fan") == 1
     assert "rapl" in text
     assert "no permission: mode 0400" in text
@@ -54,22 +57,22 @@ def test_unavailable_readings_of_one_cause_share_a_line_with_the_remedy() -> Non
     assert text.index("chmod it") < text.index("no fan")
 
 
-def test_a_host_that_says_little_is_shown_all_the_same() -> None:
-    """No inventory yet: what is unknown is left out, never invented."""
+def test_a_host_without_an_inventory_is_shown() -> None:
+    """Unknown facts are left out."""
     text = shown(host())
     assert "gpu-01" in text
     assert "cores" not in text
 
 
-def test_text_of_a_host_cannot_steer_the_terminal() -> None:
-    """Escape codes and markup in names are data."""
+def test_text_of_a_host_cannot_control_the_terminal() -> None:
+    """Escape codes and markup in names are printed as text."""
     text = shown(host("[red]x\x1b[31m", unavailable=[unavailable_reading("p", "failed", "[/bold]\x1b]0;title\x07")]))
     assert "\x1b" not in text
     assert "[red]x" in text
     assert "[/bold]" in text
 
 
-def test_many_causes_end_with_where_to_read_on() -> None:
-    """A screen is not a list without end."""
+def test_a_long_list_of_causes_is_cut() -> None:
+    """The last line names the command with the whole list."""
     text = shown(host(unavailable=[unavailable_reading(f"p{n}", "failed", f"reason {n}") for n in range(20)]))
     assert "… and 8 more: flyball agent --check" in text

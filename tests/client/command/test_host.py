@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,20 +12,22 @@ from typer.testing import CliRunner, Result
 
 from flyball.command import host, hosts
 from flyball.command.api import Api
-from flyball.command.errors import CommandError
-from flyball.command.readings import amount, duration
-from flyball_collector.http.parts import Parts
-from flyball_collector.http.testing import Machine, denied, inventory_of, make_parts, serving
+from flyball.command.errors import CommandError, WrongArgument
+from flyball.command.readings import amount, duration, utc_time
+from flyball_collector.http.collector_parts import CollectorParts
+from flyball_collector.http.server import tls_context
+from flyball_collector.http.testing import MachineDouble, denied, inventory_of, make_parts, serving
 from flyball_collector.security.tokens import Role, TokensFile, new_token
+from flyball_collector.settings import HttpSettings
 
 HOSTILE = "[red]x[/red]\x1b[31m"
 
 
-def fleet() -> Parts:
-    """Two hosts that report, and one that never did and has a hostile name."""
+def fleet() -> CollectorParts:
+    """Return two hosts that report, and one that never reported and has a hostile name."""
     parts = make_parts()
     for seed, name in enumerate(("node-a", "node-b")):
-        machine = Machine(name, 2, seed=seed)
+        machine = MachineDouble(name, 2, seed=seed)
         parts.fleet.apply(machine.tick(0, parts.clock(), unknown=("gpu_temperature_celsius",) if seed else ()))
         parts.fleet.ensure(name).inventory = inventory_of(machine)
     parts.fleet.ensure("node-a").unavailable = (denied(),)
@@ -33,78 +36,110 @@ def fleet() -> Parts:
 
 
 async def run(*words: str, keys: str = "") -> Result:
-    """Run a command without blocking the event loop, on which the collector answers."""
+    """Run a command in a thread, because the collector answers on the event loop."""
     app = typer.Typer()
     app.command()(hosts.hosts)
     app.command()(host.host)
-    return await asyncio.to_thread(CliRunner().invoke, app, list(words), input=keys, env={"COLUMNS": "160"})
+    return await asyncio.to_thread(CliRunner().invoke, app, list(words), input=keys)
 
 
 async def test_the_fleet_is_a_table() -> None:
-    """Each host is a line with units; unknown is a dash; what a host calls itself does not steer the terminal."""
+    """Each host is a line with units; unknown values are a dash; names cannot control the terminal."""
     async with serving(fleet()) as url:
         result = await run("hosts", "--collector", url)
     lines = result.output.splitlines()
     assert result.exit_code == 0
-    assert "HOT" in lines[1]  # headings of two lines stand on it
+    assert "TEMP" in lines[1]  # the second line of the headings
     assert next(line for line in lines if line.startswith("node-a")).count("°C") == 1
     assert "–" in next(line for line in lines if line.startswith("node-b"))
     assert "[red]x[/red]" in result.output
     assert "\x1b[31m" not in result.output
-    assert lines[-1] == "3 hosts, 0 silent, 4 GPUs"
+    assert lines[-2:] == ["3 hosts, 0 not reporting, 4 GPUs", "No active problems."]
 
 
-async def test_programs_get_json_in_order() -> None:
-    """JSON holds numbers, null for unknown; the order is the one asked for, unknown last."""
+async def test_a_pipe_gets_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Output that does not go to a terminal is not wrapped or cut, whatever COLUMNS is."""
+    monkeypatch.setenv("COLUMNS", "40")
+    parts = fleet()
+    name = "n" * 150
+    parts.fleet.apply(MachineDouble(name, 2).tick(0, parts.clock()))
+    async with serving(parts) as url:
+        listed = (await run("hosts", "--collector", url)).output
+        shown = (await run("host", "node-a", "--collector", url, "--all")).output
+    assert any(line.startswith(f"{name} ") for line in listed.splitlines())
+    assert any("CAP_DAC_READ_SEARCH" in line and "denied" in line for line in shown.splitlines())
+
+
+async def test_json_is_sorted_and_has_null_for_unknown_values() -> None:
+    """Numbers are numbers; hosts with an unknown value are last."""
     async with serving(fleet()) as url:
         result = await run("hosts", "--collector", url, "--format", "json", "--sort", "heat")
-    told = json.loads(result.output)
-    assert [each["name"] for each in told] == ["node-a", HOSTILE, "node-b"]
-    assert told[0]["gpu_temperature_celsius"] > 40
-    assert told[1]["cpu_ratio"] is None
+    found = json.loads(result.output)
+    assert [each["name"] for each in found] == ["node-a", HOSTILE, "node-b"]
+    assert found[0]["gpu_temperature_celsius"] > 40
+    assert found[1]["cpu_ratio"] is None
 
 
-async def test_an_empty_fleet_says_what_to_do() -> None:
-    """With no host the next step is named."""
+async def test_a_host_that_stopped_is_not_reporting() -> None:
+    """In words for people, as `not_reporting` in JSON."""
+    parts = fleet()
+    parts.fleet.apply(MachineDouble("late", 1).tick(0, parts.clock() - 10**12))
+    async with serving(parts) as url:
+        table = (await run("hosts", "--collector", url)).output
+        shown = (await run("host", "late", "--collector", url)).output
+        found = json.loads((await run("hosts", "--collector", url, "--format", "json")).output)
+    assert "not reporting" in next(line for line in table.splitlines() if line.startswith("late"))
+    assert "1 not reporting" in table
+    assert shown.startswith("late  not reporting  reported 16 min 40 s ago")
+    assert {each["name"]: each["status"] for each in found}["late"] == "not_reporting"
+
+
+async def test_an_empty_fleet_shows_the_next_step() -> None:
+    """It is the command that starts an agent."""
     async with serving(make_parts()) as url:
         assert "flyball agent --set collector=" in (await run("hosts", "--collector", url)).output
 
 
 async def test_a_host_is_shown_in_sections() -> None:
-    """An overview, or every reading with its unit; what is silent has its reason, what is unknown says so."""
+    """An overview or every reading, with units; unavailable readings have a reason, and unknown values are marked."""
     async with serving(fleet()) as url:
         shown = await run("host", "node-a", "--collector", url)
         every = await run("host", "node-a", "--collector", url, "--all")
         unknown = await run("host", "node-b", "--collector", url, "--only", "gpu_temperature")
-        told = json.loads((await run("host", "node-a", "--collector", url, "--format", "json")).output)
+        document = json.loads((await run("host", "node-a", "--collector", url, "--format", "json")).output)
     assert "of 512 GiB" in shown.output
     assert "cpu_busy_ratio" not in shown.output
     assert "cpu_busy_ratio" in every.output
     assert "2 × NVIDIA H100" in shown.output
+    assert "Unavailable readings" in shown.output
     assert "no permission" in shown.output
+    assert "Unavailable readings" in every.output
     assert "denied" in every.output
     assert "CAP_DAC_READ_SEARCH" in shown.output
     assert "unknown" in unknown.output
     assert "cpu_busy_ratio" not in unknown.output
-    assert told["host"]["name"] == "node-a"
+    assert document["host"]["name"] == "node-a"
 
 
-async def test_a_host_is_removed_only_when_meant() -> None:
-    """Removing asks; no leaves everything; --yes does not ask."""
+async def test_a_host_is_removed_after_confirmation() -> None:
+    """The answer no changes nothing; --yes does not ask; an unknown host is a wrong argument."""
     parts = fleet()
     async with serving(parts) as url:
         refused = await run("host", "remove", "node-a", "--collector", url, keys="n\n")
         assert refused.exit_code == 1
         assert parts.fleet.get("node-a") is not None
         removed = await run("host", "remove", "node-a", "--collector", url, "--yes")
-        assert "node-a is forgotten" in removed.output
+        assert "Removed node-a" in removed.output
         assert parts.fleet.get("node-a") is None
         again = await run("host", "remove", "node-a", "--collector", url, "--yes")
         assert "node-b" in str(again.exception)
+        assert isinstance(again.exception, WrongArgument)
+        document = json.loads((await run("host", "remove", "node-b", "--collector", url, "--yes", "-f", "json")).output)
+    assert document["blocks"] == 0
 
 
 async def test_a_token_comes_from_a_file(tmp_path: Path) -> None:
-    """Without the token the message says how to give one; with it the hosts are listed."""
+    """Without it the message names the option; with it the hosts are listed."""
     token, line = new_token(Role.VIEWER, "ada")
     (tmp_path / "tokens").write_text(line)
     (tmp_path / "mine").write_text(f"{token}\n")
@@ -114,17 +149,52 @@ async def test_a_token_comes_from_a_file(tmp_path: Path) -> None:
         assert shown.exit_code == 0
 
 
-def test_a_missing_collector_is_said_with_the_way_out() -> None:
-    """Nobody there: what, where, and what to do; a wrong address is refused before anything is sent."""
-    with pytest.raises(CommandError, match=r"http://127\.0\.0\.1:1 .*refused.*flyball up"):
+@pytest.mark.parametrize("content", [b"two words", b"\xff\xfe", b"a\x00b"])
+async def test_a_file_without_a_token_is_a_wrong_argument(content: bytes, tmp_path: Path) -> None:
+    """It is rejected before a request is sent."""
+    file = tmp_path / "token"
+    file.write_bytes(content)
+    result = await run("hosts", "--token-file", str(file))
+    assert isinstance(result.exception, WrongArgument)
+    assert str(file) in str(result.exception)
+
+
+def test_a_collector_that_does_not_answer_is_an_error_with_remedies() -> None:
+    """The message has the address, the reason and what to do. A wrong address is rejected before anything is sent."""
+    with pytest.raises(CommandError, match=r"http://127\.0\.0\.1:1 \(Connection refused\).*flyball up") as refused:
         Api("http://127.0.0.1:1").get("overview")
-    for url in ("file:///etc/passwd", "localhost:3591", "ftp://x"):
-        with pytest.raises(CommandError, match="expected a URL"):
+    assert refused.value.status == 1
+    for url in ("file:///etc/passwd", "localhost:3591", "ftp://x", "http://", "http://a:b"):
+        with pytest.raises(WrongArgument, match="expected a URL"):
             Api(url)
 
 
-async def test_something_else_at_the_address_is_noticed() -> None:
-    """A server that is no collector is named as such, and a redirect is not followed with the token."""
+async def test_http_to_a_tls_port_and_https_to_a_plain_port_name_the_right_address(tmp_path: Path) -> None:
+    """The collector's own hint is shown for http://; for https:// the failed handshake is explained."""
+    key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")
+    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    subprocess.run([*command, *subject, "-keyout", key, "-out", certificate], check=True, capture_output=True)  # noqa: ASYNC221
+    context = tls_context(HttpSettings(certificate_file=certificate, key_file=key))
+
+    async def close(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with await asyncio.start_server(close, "127.0.0.1", 0, ssl=context) as server:
+        port = server.sockets[0].getsockname()[1]
+        for call in (Api(f"http://localhost:{port}").get, Api(f"http://localhost:{port}").delete):
+            with pytest.raises(WrongArgument, match=rf"^this port speaks TLS\. Use https://localhost:{port}$"):
+                await asyncio.to_thread(call, "overview")
+        with pytest.raises(CommandError, match=r"not trusted.*--ca-file"):
+            await asyncio.to_thread(Api(f"https://localhost:{port}").get, "overview")
+    async with serving(fleet()) as url:
+        secure = url.replace("http:", "https:")
+        with pytest.raises(WrongArgument, match=rf"^this port does not speak TLS\. Use {url}$"):
+            await asyncio.to_thread(Api(secure).get, "overview")
+
+
+async def test_another_server_is_recognised() -> None:
+    """An answer that is not JSON is an error, and a redirect is not followed with the token."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         request = await reader.readuntil(b"\r\n\r\n")
@@ -150,15 +220,21 @@ async def test_something_else_at_the_address_is_noticed() -> None:
     [
         (None, "watts", "–"), (0.0, "ratio", "0 %"), (0.05, "ratio", "5.0 %"), (1.0, "ratio", "100 %"),
         (2.0**34, "bytes", "16.0 GiB"), (71.6, "celsius", "72 °C"), (1.98e9, "hertz", "1.98 GHz"),
-        (0.012, "seconds", "12.0 ms"),
+        (0.012, "seconds", "12.0 ms"), (110.0, "seconds", "1 min 50 s"), (-110.0, "seconds", "-1 min 50 s"),
         (-0.0042, "seconds", "-4.2 ms"), (3.0, "lanes", "3"), (1.0, "flag", "yes"),
     ],
 )  # fmt: skip
 def test_values_have_units(value: float | None, unit: str, expected: str) -> None:
-    """A value is written with its unit; unknown is a dash, and zero is zero."""
+    """An unknown value is a dash, and zero is zero."""
     assert amount(value, unit) == expected
 
 
-def test_ages_have_one_unit() -> None:
-    """An age is told in its largest sensible unit."""
-    assert [duration(seconds) for seconds in (3, 125, 7300, 200_000)] == ["3 s", "2 min", "2 h", "2 d"]
+def test_durations_have_at_most_two_units() -> None:
+    """Whole seconds, the largest unit first."""
+    seconds = (0.2, 3, 59.6, 110, 7300, 200_000)
+    assert [duration(each) for each in seconds] == ["0 s", "3 s", "1 min", "1 min 50 s", "2 h 2 min", "2 days 8 h"]
+
+
+def test_times_have_date_and_zone() -> None:
+    """The API sends UTC."""
+    assert utc_time("2026-11-26T14:03:11.250Z") == "2026-11-26 14:03:11 UTC"

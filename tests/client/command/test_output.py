@@ -1,4 +1,4 @@
-"""Where planning commands write: a place that is none is told before anything is run, and nothing is overwritten."""
+"""Output files of the planning commands: they are checked first, and never overwritten."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ Captured = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def example(tmp_path: Path) -> Path:
-    """A specification that is quickly planned."""
+    """Write a specification that is planned quickly."""
     path = tmp_path / "run.yaml"
     path.write_text("model: gpt2\nhardware: RTX_4090_fp16\ntraining: {batch_size: 32, steps: 100}\n", encoding="utf-8")
     return path
@@ -35,23 +35,23 @@ def example(tmp_path: Path) -> Path:
         ["sweep", "--try", "a=1", "--journal"],
     ],
 )
-def test_a_place_that_cannot_be_written_is_told_before_anything_is_run(
+def test_an_output_file_that_cannot_be_written_is_an_error_before_anything_is_run(
     words: list[str], place: str, example: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No folder is made for a file, and no run is lost because its result has nowhere to go."""
+    """No folder is created, and no result is lost."""
     monkeypatch.chdir(example.parent)
     Path("folder").mkdir()
     command = ["--", "touch", "it-was-run"] if words[0] in {"scale", "sweep"} else []
     assert run([*words, place, *command]) == 2
-    told = capsys.readouterr()
-    assert f"{words[-1]} {place}" in told.err
-    assert ("there is no folder no" if place.startswith("no/") else "is a folder") in told.err
-    assert told.out == ""
+    captured = capsys.readouterr()
+    assert f"{words[-1]} {place}" in captured.err
+    assert ("there is no folder no" if place.startswith("no/") else "is a folder") in captured.err
+    assert captured.out == ""
     assert {path.name for path in example.parent.iterdir()} == {"run.yaml", "folder"}
 
 
 def test_a_report_that_cannot_be_written_names_its_key(tmp_path: Path, capsys: Captured) -> None:
-    """The place stands in the specification, and so does the fault."""
+    """The file name comes from the specification, so the message names that key."""
     path = tmp_path / "run.yaml"
     path.write_text(
         "model: gpt2\nhardware: M1_Pro\ntraining: {steps: 1}\nreport: {output: no/plan.html}\n", encoding="utf-8"
@@ -60,20 +60,20 @@ def test_a_report_that_cannot_be_written_names_its_key(tmp_path: Path, capsys: C
     assert "report.output" in capsys.readouterr().err
 
 
-def test_only_the_example_that_is_named_is_written(tmp_path: Path, capsys: Captured) -> None:
-    """Into a folder that is made for it; a name that there is not makes none."""
+def test_one_example_is_written(tmp_path: Path, capsys: Captured) -> None:
+    """Its folder is created; an unknown name creates none."""
     assert run(["examples", "transformer", "--write", str(tmp_path / "new")]) == 0
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["transformer.yaml"]
     assert run(["examples", "tronsformer", "--write", str(tmp_path / "other")]) == 2
     assert not (tmp_path / "other").exists()
-    assert "there are" in capsys.readouterr().err
+    assert "the examples are" in capsys.readouterr().err
 
 
-def test_a_configuration_that_is_there_already_stays(tmp_path: Path, capsys: Captured) -> None:
-    """Somebody may have changed it."""
+def test_an_existing_configuration_is_not_overwritten(tmp_path: Path, capsys: Captured) -> None:
+    """It may have been edited."""
     mine = tmp_path / "balanced.yaml"
     mine.write_text("mine\n", encoding="utf-8")
     assert run(["configure", "RTX_3060_fp16", "--write", str(tmp_path)]) == 1
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["balanced.yaml"]
     assert mine.read_text(encoding="utf-8") == "mine\n"

@@ -1,4 +1,4 @@
-"""`flyball replay` as a user calls it."""
+"""`flyball replay`."""
 
 import json
 import random
@@ -11,6 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from flyball.command import replay
+from tests.client.terminal import terminal
 
 FLYBALL = Path(sys.executable).parent / "flyball"
 
@@ -19,16 +20,16 @@ def flyball(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([FLYBALL, "replay", *arguments], capture_output=True, text=True, check=False, timeout=60)
 
 
-def called(*arguments: str | Path, columns: int = 200) -> str:
-    """What the command writes, without another interpreter."""
+def called(*arguments: str | Path, columns: int = 0) -> str:
+    """Return the output of the command in this process, for a pipe or a terminal."""
     app = typer.Typer()
     app.command()(replay.replay)
-    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": str(columns)}).stdout
+    return CliRunner().invoke(app, list(map(str, arguments)), env=terminal(columns) if columns else {}).stdout
 
 
 @pytest.fixture
 def filling(tmp_path: Path) -> Path:
-    """A host whose memory is steady, and then fills within seconds."""
+    """Write the series of a host whose memory is steady and then fills within seconds."""
     noise = random.Random(1)
     ratios = [0.4 + noise.uniform(-0.005, 0.005) for _ in range(120)] + [0.4 + 0.06 * n for n in range(1, 11)]
     path = tmp_path / "filling.csv"
@@ -38,7 +39,7 @@ def filling(tmp_path: Path) -> Path:
 
 
 def test_events_are_one_json_array_in_the_inputs_time(filling: Path) -> None:
-    """Memory that fills within ten seconds is told before it is full, at a time that the input has."""
+    """Memory that fills within ten seconds is reported before it is full, at a time of the input."""
     done = flyball("--format", "json", filling)
     assert done.returncode == 0, done.stderr
     raised = [e for e in json.loads(done.stdout) if (e["kind"], e["state"]) == ("memory_exhaustion", "raised")]
@@ -54,21 +55,21 @@ def test_events_are_one_json_array_in_the_inputs_time(filling: Path) -> None:
     assert event["because"]
 
 
-def test_a_gpu_is_told_by_its_index(tmp_path: Path) -> None:
-    """People read it beside the host, programs are told name and index; a name that is no index stays a name."""
+def test_a_gpu_is_shown_by_its_index(tmp_path: Path) -> None:
+    """The table has it beside the host, JSON has name and index; a name that is not a number has no index."""
     head = "timestamp,host,gpu,gpu_utilization_ratio,gpu_power_watts,gpu_power_limit_watts,gpu_temperature_celsius"
     for gpu, index, words in (("3", 3, "node GPU 3"), ("left", None, "node GPU left")):
         path = tmp_path / f"{gpu}.csv"
         seen = [(at, 0.96 + at % 30 / 1000, 390 + at % 70 / 10, 60 + at % 3) for at in range(0, 900, 10)]
         busy = [f"{at},node,{gpu},{use},{watts},400,{heat}" for at, use, watts, heat in seen]
         path.write_text("\n".join([head, *busy, ""]), encoding="utf-8")
-        told = json.loads(called("--format", "json", path))
-        assert {(event["gpu"], event["gpu_index"]) for event in told} == {(gpu, index)}
+        events = json.loads(called("--format", "json", path))
+        assert {(event["gpu"], event["gpu_index"]) for event in events} == {(gpu, index)}
         assert words in called(path)
 
 
-def test_lines_and_table_say_the_same(filling: Path) -> None:
-    """One object a line for programs that read as it comes; a table for people."""
+def test_lines_and_table_have_the_same_events(filling: Path) -> None:
+    """One JSON object a line, or a table."""
     lines = flyball("--format", "jsonl", filling).stdout.splitlines()
     assert [json.loads(line) for line in lines] == json.loads(flyball("--format", "json", filling).stdout)
     table = flyball(filling).stdout
@@ -76,28 +77,28 @@ def test_lines_and_table_say_the_same(filling: Path) -> None:
     assert table.splitlines()[-1] == f"{len(lines)} event" + ("s" if len(lines) != 1 else "")
 
 
-def test_a_narrow_terminal_cuts_nothing(filling: Path) -> None:
-    """In eighty columns an event takes some lines; its state, its kind and every word of the reason are there."""
+def test_a_narrow_terminal_shows_everything(filling: Path) -> None:
+    """In 80 columns an event takes several lines, with its state, its kind and every word of the reason."""
     (raised,) = [e for e in json.loads(called("--format", "json", filling)) if e["state"] == "raised"]
     narrow = called(filling, columns=80)
     assert max(map(len, narrow.splitlines())) <= 80
-    for word in (raised["state"], raised["kind"], "node", "left", "sure", *raised["because"].split()):
+    for word in (raised["state"], raised["kind"], "node", "left", "confidence", *raised["because"].split()):
         assert word in narrow, word
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "name a file to play"),
-        (("nowhere.csv",), "nowhere.csv: cannot be read: No such file or directory"),
+        ((), "name a file, or a store with --store"),
+        (("nowhere.csv",), "nowhere.csv: cannot read the file: No such file or directory"),
         (("--store", "sqlite:///nowhere.db", "--host", "a"), "nowhere.db does not exist"),
-        (("--store", "sqlite:///nowhere.db"), "name the hosts with --host"),
-        (("--store", "sqlite:///nowhere.db", "--host", "a", "--start", "soon"), "'soon' is no time"),
+        (("--store", "sqlite:///nowhere.db"), "--store needs the hosts: add --host"),
+        (("--store", "sqlite:///nowhere.db", "--host", "a", "--start", "soon"), "invalid time 'soon'"),
     ],
 )
-def test_what_cannot_be_played_is_said_in_one_line(arguments: tuple[str, ...], message: str) -> None:
-    """No traceback, and an exit status that tells a script."""
+def test_wrong_arguments_are_one_line(arguments: tuple[str, ...], message: str) -> None:
+    """With status 2 and without a traceback."""
     done = flyball(*arguments)
-    assert done.returncode != 0
+    assert done.returncode == 2
     assert message in done.stderr
     assert done.stderr.count("\n") == 1

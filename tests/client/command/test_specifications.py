@@ -1,4 +1,4 @@
-"""Specification files that cannot be planned or read: what is wrong is told with its place, and what to do."""
+"""Specification files that cannot be planned or read."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ Captured = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def example(tmp_path: Path) -> Path:
-    """A specification that is quickly planned."""
+    """Write a specification that is planned quickly."""
     path = tmp_path / "run.yaml"
     path.write_text("model: gpt2\nhardware: RTX_4090_fp16\ntraining: {batch_size: 32, steps: 100}\n", encoding="utf-8")
     return path
@@ -33,28 +33,28 @@ def example(tmp_path: Path) -> Path:
         ),
     ],
 )
-def test_a_wrong_specification_ends_with_2_and_its_lines(
+def test_a_wrong_specification_ends_with_status_2_and_its_lines(
     text: str, words: str, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No traceback: what is wrong, where, and what was meant."""
+    """The message has what is wrong, where, and the nearest known name."""
     monkeypatch.chdir(tmp_path)
     Path("run.yaml").write_text(text, encoding="utf-8")
     assert run(["plan", "run.yaml"]) == 2
-    told = capsys.readouterr()
-    assert words in told.err
-    assert told.out == ""
+    captured = capsys.readouterr()
+    assert words in captured.err
+    assert captured.out == ""
     assert run(["validate", "run.yaml"]) in ({0} if "no layout" in words else {2})
 
 
-def test_files_that_cannot_be_read_or_written_are_said(example: Path, tmp_path: Path, capsys: Captured) -> None:
-    """Missing, a folder, no text, an unwritable place: one line each."""
+def test_files_that_cannot_be_read_or_written_are_errors(example: Path, tmp_path: Path, capsys: Captured) -> None:
+    """A missing file, a folder, a file that is not text, a full disk: one line each."""
     binary = tmp_path / "binary.yaml"
     binary.write_bytes(b"\xff\xfe\x00")
     for path, words in (
         (Path("/dev/zero"), "larger than 4 MB"),
         (tmp_path / "none.yaml", "flyball examples"),
-        (tmp_path, "cannot be read"),
-        (binary, "no text in UTF-8"),
+        (tmp_path, "cannot read"),
+        (binary, "is not valid UTF-8"),
     ):
         assert run(["plan", str(path)]) == 2
         assert words in capsys.readouterr().err
@@ -66,4 +66,4 @@ def test_files_that_cannot_be_read_or_written_are_said(example: Path, tmp_path: 
         assert run(command) == 2
         assert "larger than 4 MB" in capsys.readouterr().err
     assert run(["plan", str(example), "--output", "/dev/full", "--format", "json"]) == 1
-    assert "/dev/full cannot be written: No space left on device" in capsys.readouterr().err
+    assert "cannot write /dev/full: No space left on device" in capsys.readouterr().err

@@ -1,3 +1,5 @@
+"""`flyball up` and `flyball demo`."""
+
 import json
 import os
 import re
@@ -16,7 +18,7 @@ from typing import Any
 import pytest
 
 from flyball.command import run
-from flyball.command.local import socket_path
+from flyball.command.local_daemons import socket_path
 
 SECONDS = 60.0
 
@@ -40,7 +42,7 @@ class Up:
         with self.out.open("wb") as out:
             self.process = subprocess.Popen(command, stdout=out, stderr=out, env=environment)
 
-    def said(self) -> str:
+    def output(self) -> str:
         return self.out.read_text(errors="replace")
 
     def get(self, path: str) -> Any:
@@ -48,7 +50,7 @@ class Up:
             return json.load(answer)
 
     def connected(self) -> list[bool]:
-        """Whether each host is; empty while nobody answers."""
+        """Return for each host if it is connected; an empty list while the collector does not answer."""
         try:
             return [each["connected"] for each in self.get("/api/v1/hosts")["hosts"]]
         except OSError:
@@ -57,8 +59,8 @@ class Up:
     def until(self, check: Callable[[], bool]) -> None:
         deadline = time.monotonic() + SECONDS
         while not check():
-            assert time.monotonic() < deadline, self.said()
-            assert self.process.poll() is None, self.said()
+            assert time.monotonic() < deadline, self.output()
+            assert self.process.poll() is None, self.output()
             time.sleep(0.1)
 
 
@@ -66,7 +68,7 @@ class Up:
 def running(directory: Path, *words: str) -> Iterator[Up]:
     up = Up(directory, *words)
     try:
-        up.until(lambda: "Ctrl-C ends it" in up.said())
+        up.until(lambda: "Ctrl-C ends it" in up.output())
         yield up
     finally:
         up.process.kill()
@@ -74,31 +76,32 @@ def running(directory: Path, *words: str) -> Iterator[Up]:
 
 
 def test_one_command_watches_this_machine_and_ends_in_order(tmp_path: Path) -> None:
-    """The first screen after the first record; killed daemons come back; Ctrl-C ends all with status 0."""
+    """The first screen follows the first record; killed daemons are restarted; Ctrl-C ends all with status 0."""
     with running(tmp_path / "home", "up") as up:
-        assert "is watched every 1 s" in up.said()
-        assert f"http://127.0.0.1:{up.port}/metrics" in up.said()
+        assert "is watched every 1 s" in up.output()
+        assert f"http://127.0.0.1:{up.port}/metrics" in up.output()
         (host,) = up.get("/api/v1/hosts")["hosts"]
         assert host["connected"]
         agent = pids_of(up.directory)["agent"]
         os.kill(agent, signal.SIGKILL)
-        up.until(lambda: "agent started again" in up.said())
+        up.until(lambda: "agent has been restarted" in up.output())
+        assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \w+ agent ended with", up.output(), re.MULTILINE)
         children = pids_of(up.directory)
         assert children["agent"] != agent
         os.kill(children["collector"], signal.SIGKILL)
-        up.until(lambda: "collector started again" in up.said())
+        up.until(lambda: "collector has been restarted" in up.output())
         up.until(lambda: up.connected() == [True])
         children = pids_of(up.directory)
         up.process.send_signal(signal.SIGINT)
         assert up.process.wait(30) == 0
         assert not any(Path(f"/proc/{pid}").exists() for pid in children.values())
-    assert "Traceback" not in up.said()
+    assert "Traceback" not in up.output()
     for log in ("agent.log", "collector.log"):
         assert "Traceback" not in (tmp_path / "home" / log).read_text()
 
 
 def pids_of(directory: Path) -> dict[str, int]:
-    """The daemons that use this directory, by name."""
+    """Return the process ids of the daemons that use this directory, by name."""
     found = {}
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -112,12 +115,12 @@ def pids_of(directory: Path) -> dict[str, int]:
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="the stand-in GPU needs a C compiler")
-def test_the_demonstration_shows_gpus_and_says_that_they_are_not_real(tmp_path: Path) -> None:
-    """Every host has its GPUs, with readings, through the real library's interface."""
+def test_the_demonstration_shows_simulated_gpus(tmp_path: Path) -> None:
+    """Each host has GPUs with readings, and the output marks them as simulated."""
     with running(tmp_path / "home", "demo", "--gpus", "2", "--hosts", "2", "--scenario", "steady") as demo:
-        assert "2 × NVIDIA H100" in demo.said()
-        assert "not real" in demo.said()
-        assert "this machine's own" in demo.said()
+        assert "2 × NVIDIA H100" in demo.output()
+        assert "These GPUs are simulated" in demo.output()
+        assert "All other readings are real" in demo.output()
         hosts = demo.get("/api/v1/hosts")["hosts"]
         assert [(host["name"], host["gpus"]) for host in hosts] == [("demo-01", 2), ("demo-02", 2)]
         latest = demo.get("/api/v1/hosts/demo-01/latest?metric=gpu_power_watts")
@@ -126,46 +129,46 @@ def test_the_demonstration_shows_gpus_and_says_that_they_are_not_real(tmp_path: 
         assert demo.process.wait(30) == 0
 
 
-def test_a_port_in_use_is_named_with_a_way_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Which port, and the option that chooses another."""
+def test_a_port_in_use_is_an_error_with_a_free_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The message has the port and the option that selects another one."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         words = ["--directory", str(tmp_path), "--port-http", str(port), "--port-grpc", str(free_port())]
         assert run(["up", *words]) == 1
-    said = capsys.readouterr().err
-    assert f"port {port}" in said
-    assert "--port-http" in said
-    assert "--port-grpc" not in said
+    errors = capsys.readouterr().err
+    assert f"port {port}" in errors
+    assert "--port-http" in errors
+    assert "--port-grpc" not in errors
 
 
-def test_all_ports_in_use_are_named_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Beside a collector that runs one command with other ports is all it takes."""
+def test_all_ports_in_use_are_reported_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With a command that uses free ones."""
     with socket.create_server(("127.0.0.1", 0)) as grpc, socket.create_server(("127.0.0.1", 0)) as http:
         ports = [str(each.getsockname()[1]) for each in (grpc, http)]
         assert run(["up", "--directory", str(tmp_path), "--port-grpc", ports[0], "--port-http", ports[1]]) == 1
-    said = capsys.readouterr().err
-    assert all(f"port {port} of 127.0.0.1" in said for port in ports)
-    assert re.search(r"flyball up --port-grpc \d+ --port-http \d+", said)
+    errors = capsys.readouterr().err
+    assert all(f"port {port} of 127.0.0.1" in errors for port in ports)
+    assert re.search(r"flyball up --port-grpc \d+ --port-http \d+", errors)
 
 
-def test_settings_that_cannot_be_used_end_it_with_the_daemons_own_words(
+def test_wrong_settings_end_the_command_with_the_message_of_the_daemon(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The end of the log, not a reference to it alone."""
+    """The end of the log is printed."""
     (tmp_path / "collector.toml").write_text("nonsense = 1\n")
     words = ["--directory", str(tmp_path), "--port-http", str(free_port()), "--port-grpc", str(free_port())]
     assert run(["up", *words]) == 1
     assert "there is no setting nonsense" in capsys.readouterr().err
 
 
-def test_an_unknown_scenario_lists_those_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Before anything is started."""
-    assert run(["demo", "--scenario", "calm", "--directory", str(tmp_path)]) == 1
-    assert "there are steady" in capsys.readouterr().err
+def test_an_unknown_scenario_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It lists the known ones, before anything is started."""
+    assert run(["demo", "--scenario", "calm", "--directory", str(tmp_path)]) == 2
+    assert "expected one of steady" in capsys.readouterr().err
 
 
-def test_a_socket_path_is_never_longer_than_the_kernel_takes(tmp_path: Path) -> None:
-    """A deep directory gets its socket elsewhere."""
+def test_a_socket_path_is_never_longer_than_the_kernel_allows(tmp_path: Path) -> None:
+    """The socket of a deep directory is in the temporary folder."""
     assert socket_path(Path("/a")) == Path("/a/agent.sock")
     deep = tmp_path / ("x" * 120)
     assert len(os.fsencode(socket_path(deep))) <= 100

@@ -1,4 +1,4 @@
-"""Who may call what."""
+"""Access control."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +13,8 @@ DATA = ("/api/v1/hosts", "/api/v1/overview", "/api/v1/metrics", "/metrics", "/sd
 OPEN = ("/healthz", "/readyz", "/", "/page/app.js", "/openapi.json")
 
 
-async def test_tokens_are_asked_of_everybody(tmp_path: Path) -> None:
-    """With a tokens file nothing that tells of hosts is told without one; health and the empty page are."""
+async def test_a_token_is_required(tmp_path: Path) -> None:
+    """With a tokens file, data needs a token. Health checks and the empty page do not."""
     viewer, line = new_token(Role.VIEWER, "prometheus")
     (tmp_path / "tokens").write_text(line)
     parts = replace(make_parts(), tokens=TokensFile(tmp_path / "tokens"))
@@ -28,8 +28,8 @@ async def test_tokens_are_asked_of_everybody(tmp_path: Path) -> None:
             assert (await fetch(url + path)).status == 200
 
 
-async def test_a_viewer_does_not_operate(tmp_path: Path) -> None:
-    """Forgetting hosts and reading the settings need an operator's token."""
+async def test_a_viewer_has_no_operator_rights(tmp_path: Path) -> None:
+    """Removing hosts and reading the settings need an operator's token."""
     viewer, viewer_line = new_token(Role.VIEWER, "v")
     operator, operator_line = new_token(Role.OPERATOR, "o")
     (tmp_path / "tokens").write_text(f"{viewer_line}\n{operator_line}\n")
@@ -44,8 +44,8 @@ async def test_a_viewer_does_not_operate(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["evil.example", "evil.example:3591", "127.0.0.1.evil.example", "", "[bad"])
-async def test_a_strange_name_is_not_served_on_the_loopback(name: str) -> None:
-    """A web site that points its own name at 127.0.0.1 (DNS rebinding) reads nothing."""
+async def test_other_host_names_are_rejected_on_loopback(name: str) -> None:
+    """A web site that resolves its own name to 127.0.0.1 (DNS rebinding) cannot read anything."""
     async with serving(make_parts()) as url:
         for path in DATA:
             assert (await fetch(url + path, headers={"Host": name})).status in {400, 403}
@@ -53,7 +53,7 @@ async def test_a_strange_name_is_not_served_on_the_loopback(name: str) -> None:
 
 
 async def test_another_site_cannot_operate() -> None:
-    """Without tokens operating needs a header that no form of another site can send, and no proxy in between."""
+    """Without tokens, operator requests need a header that forms of other sites cannot send, and no proxy."""
     parts = make_parts()
     parts.fleet.ensure("a")
     async with serving(parts) as url:
@@ -66,19 +66,19 @@ async def test_another_site_cannot_operate() -> None:
         assert (await fetch(where, method="DELETE", headers={"X-Flyball-Operator": "1"})).status == 200
 
 
-async def test_settings_are_shown_without_secrets() -> None:
-    """The settings in force name where each came from, and passwords inside of URLs are hidden."""
+async def test_settings_are_listed_without_secrets() -> None:
+    """Each setting has its origin, and passwords in URLs are hidden."""
     parts = make_parts()
     store = msgspec.structs.replace(parts.settings.store, url="mongodb://ada:hunter2@db/flyball")
     settings = msgspec.structs.replace(parts.settings, store=store)
     parts = replace(parts, settings=settings, origins={"store.url": "collector.toml:3"})
     async with serving(parts) as url:
-        told = await fetch(f"{url}/api/v1/config", headers={"X-Flyball-Operator": "1"})
-    shown = {each["key"]: each for each in told.json()}
+        answer = await fetch(f"{url}/api/v1/config", headers={"X-Flyball-Operator": "1"})
+    shown = {each["key"]: each for each in answer.json()}
     assert shown["store.url"] == {
         "key": "store.url",
         "value": "mongodb://(hidden)@db/flyball",
         "origin": "collector.toml:3",
     }
     assert shown["limits.hosts"]["value"] == 4096
-    assert b"hunter2" not in told.body
+    assert b"hunter2" not in answer.body

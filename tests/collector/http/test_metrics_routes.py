@@ -1,18 +1,18 @@
-"""What Prometheus, health checks and programs are answered."""
+"""Metrics, service discovery, health checks and the API description."""
 
 import gzip
 from dataclasses import replace
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from flyball_collector.http.testing import Machine, fetch, make_parts, serving
+from flyball_collector.http.testing import MachineDouble, fetch, make_parts, serving
 
 
 async def test_the_fleet_and_one_target_parse() -> None:
-    """The page of all hosts is labelled by instance, that of a target is not; both are what a parser accepts."""
+    """The fleet's page has instance labels, a target's page has none, and a parser accepts both."""
     parts = make_parts()
     for name in ("a", "b"):
-        parts.fleet.apply(Machine(name, 1).tick(0, parts.clock()))
+        parts.fleet.apply(MachineDouble(name, 1).tick(0, parts.clock()))
     async with serving(parts) as url:
         whole = await fetch(f"{url}/metrics", headers={"Accept-Encoding": "gzip"})
         one = await fetch(f"{url}/metrics?target=a")
@@ -30,10 +30,10 @@ async def test_the_fleet_and_one_target_parse() -> None:
     assert openmetrics.body.endswith(b"# EOF\n")
 
 
-async def test_the_collectors_own_metrics_come_alone_when_asked_for() -> None:
-    """Whoever scrapes hosts as targets of their own need not render the fleet to see the collector."""
+async def test_the_collectors_own_metrics_have_their_own_path() -> None:
+    """The collector's metrics can be scraped without rendering the fleet."""
     parts = make_parts()
-    parts.fleet.apply(Machine("a", 1).tick(0, parts.clock()))
+    parts.fleet.apply(MachineDouble("a", 1).tick(0, parts.clock()))
     async with serving(parts) as url:
         text = await fetch(f"{url}/metrics/collector")
         openmetrics = await fetch(f"{url}/metrics/collector", headers={"Accept": "application/openmetrics-text"})
@@ -43,57 +43,57 @@ async def test_the_collectors_own_metrics_come_alone_when_asked_for() -> None:
     assert openmetrics.body.endswith(b"\n# EOF\n")
 
 
-async def test_targets_are_asked_where_they_were_discovered() -> None:
-    """Service discovery names every host once, at the address that Prometheus itself used."""
+async def test_targets_have_the_address_of_the_request() -> None:
+    """Service discovery lists every host once, at the address that Prometheus itself used."""
     parts = make_parts()
     parts.fleet.ensure("a")
     async with serving(parts) as url:
-        told = (await fetch(f"{url}/sd")).json()
-    assert told[0]["targets"] == [url.removeprefix("http://")]
-    assert told[0]["labels"]["__param_target"] == "a"
+        answer = (await fetch(f"{url}/sd")).json()
+    assert answer[0]["targets"] == [url.removeprefix("http://")]
+    assert answer[0]["labels"]["__param_target"] == "a"
 
 
-async def test_readiness_says_what_is_missing() -> None:
-    """Alive whenever the loop answers; ready only when nothing is in the way, and otherwise it says what is."""
+async def test_readiness_has_reasons() -> None:
+    """The collector is alive if the event loop answers, and ready if there is no reason against it."""
     ready = make_parts()
     async with serving(ready) as url:
         assert (await fetch(f"{url}/readyz")).json() == {"ok": True, "reasons": []}
     down = replace(ready, not_ready=lambda: ["store: database is locked"], warming=lambda: True)
     async with serving(down) as url:
-        told = await fetch(f"{url}/readyz")
+        answer = await fetch(f"{url}/readyz")
         assert (await fetch(f"{url}/healthz")).status == 200
-    assert told.status == 503
-    assert told.json()["reasons"][0] == "store: database is locked"
-    assert told.json()["reasons"][1].startswith("warming")
+    assert answer.status == 503
+    assert answer.json()["reasons"][0] == "store: database is locked"
+    assert answer.json()["reasons"][1].startswith("warming")
 
 
 async def test_metrics_are_declared_with_unit_and_meaning() -> None:
     """Every metric of the fleet is listed once, by name."""
     parts = make_parts()
     for name in ("a", "b"):
-        parts.fleet.apply(Machine(name, 2).tick(0, parts.clock()))
+        parts.fleet.apply(MachineDouble(name, 2).tick(0, parts.clock()))
     async with serving(parts) as url:
-        told = (await fetch(f"{url}/api/v1/metrics")).json()
-    names = [each["name"] for each in told]
+        answer = (await fetch(f"{url}/api/v1/metrics")).json()
+    names = [each["name"] for each in answer]
     assert names == sorted(set(names))
-    assert next(each for each in told if each["name"] == "gpu_power_watts")["labels"] == ["gpu"]
+    assert next(each for each in answer if each["name"] == "gpu_power_watts")["labels"] == ["gpu"]
 
 
 async def test_the_description_is_complete_and_loads_nothing_from_elsewhere() -> None:
-    """OpenAPI lists every route of the API, and no page of documentation calls another server."""
+    """OpenAPI has every route, and no documentation page loads anything from another server."""
     async with serving(make_parts()) as url:
-        told = (await fetch(f"{url}/openapi.json")).json()
-        paths = set(told["paths"])
+        answer = (await fetch(f"{url}/openapi.json")).json()
+        paths = set(answer["paths"])
         assert {"/api/v1/hosts/{name}", "/api/v1/hosts/{name}/series", "/metrics", "/sd", "/healthz"} <= paths
-        assert "parts" not in str(told["paths"]["/api/v1/hosts"]["get"]["parameters"])
+        assert "parts" not in str(answer["paths"]["/api/v1/hosts"]["get"]["parameters"])
         for path in ("/api", "/api/swagger", "/api/redoc", "/api/elements", "/api/scalar", "/schema"):
             assert b"<script" not in (await fetch(url + path)).body
 
 
-async def test_what_is_not_there_is_said_in_json() -> None:
-    """An unknown path is an error of the one shape, with the security headers of every answer."""
+async def test_an_unknown_path_is_a_json_error() -> None:
+    """The error has the usual shape, with the security headers of every answer."""
     async with serving(make_parts()) as url:
-        told = await fetch(f"{url}/nonsense")
-    assert told.status == 404
-    assert set(told.json()["error"]) == {"code", "what", "hint"}
-    assert "script-src 'self'" in told.headers["content-security-policy"]
+        answer = await fetch(f"{url}/nonsense")
+    assert answer.status == 404
+    assert set(answer.json()["error"]) == {"code", "what", "hint"}
+    assert "script-src 'self'" in answer.headers["content-security-policy"]

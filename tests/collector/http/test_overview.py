@@ -1,4 +1,4 @@
-"""The fleet in one columnar answer."""
+"""The overview of the fleet."""
 
 import numpy as np
 
@@ -6,31 +6,31 @@ from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.http.diagnosis_testing import diagnosed
 from flyball_collector.http.overview import make_overview
 from flyball_collector.http.status import Status
-from flyball_collector.http.testing import Clock, Machine, fetch, make_parts, serving
+from flyball_collector.http.testing import MachineDouble, WallClock, fetch, make_parts, serving
 from tests.counted import calls_of
 
 
-async def test_values_follow_the_names_and_gpus_their_hosts() -> None:
-    """One value a host and one a GPU, in the order of the names; what a host does not have is null."""
+async def test_values_are_in_the_order_of_names() -> None:
+    """There is one value for each host, and one for each GPU. Missing values are null."""
     parts = make_parts()
     for name, gpus in (("b", 2), ("a", 0), ("c", 1)):
-        parts.fleet.apply(Machine(name, gpus).tick(0, parts.clock(), unknown=("gpu_temperature_celsius",)))
+        parts.fleet.apply(MachineDouble(name, gpus).tick(0, parts.clock(), unknown=("gpu_temperature_celsius",)))
     parts.fleet.ensure("d")
     async with serving(parts) as url:
-        told = (await fetch(f"{url}/api/v1/overview")).json()
-    assert told["hosts"] == {"names": ["a", "b", "c", "d"], "gpus": [0, 2, 1, 0]}
-    assert told["status"] == [0, 0, 0, 3]
-    assert told["cpu_ratio"][3] is None
-    assert 0 < told["cpu_ratio"][0] < 1
-    assert told["gpu_memory_ratio"] == [0.62, 0.65, 0.62]
-    assert told["gpu_temperature_celsius"] == [None, None, None]
+        answer = (await fetch(f"{url}/api/v1/overview")).json()
+    assert answer["hosts"] == {"names": ["a", "b", "c", "d"], "gpus": [0, 2, 1, 0]}
+    assert answer["status"] == [0, 0, 0, 3]
+    assert answer["cpu_ratio"][3] is None
+    assert 0 < answer["cpu_ratio"][0] < 1
+    assert answer["gpu_memory_ratio"] == [0.62, 0.65, 0.62]
+    assert answer["gpu_temperature_celsius"] == [None, None, None]
 
 
-async def test_names_are_told_once() -> None:
-    """A caller that has the names of this generation gets figures alone, until a host comes or goes."""
-    clock = Clock()
+async def test_names_are_sent_once() -> None:
+    """A caller with the current generation gets only values, until a host is added or removed."""
+    clock = WallClock()
     parts = make_parts(clock=clock)
-    parts.fleet.apply(Machine("a", 1).tick(0, clock()))
+    parts.fleet.apply(MachineDouble("a", 1).tick(0, clock()))
     async with serving(parts) as url:
         first = (await fetch(f"{url}/api/v1/overview")).json()
         again = (await fetch(f"{url}/api/v1/overview?generation={first['generation']}")).json()
@@ -41,20 +41,20 @@ async def test_names_are_told_once() -> None:
     assert later["hosts"]["names"] == ["a", "b"]
 
 
-async def test_what_stands_is_told_by_host() -> None:
-    """The worst of each host, what bounds it, how many stand, and the worst of them all first."""
+async def test_diagnosis_by_host() -> None:
+    """Each host has its highest severity and primary bottleneck. The most severe conditions come first."""
     async with serving(diagnosed()) as url:
-        told = (await fetch(f"{url}/api/v1/overview")).json()
-    assert told["hosts"]["names"] == ["a", "b", "c"]
-    assert told["attention"] == [3, 2, 0]
-    assert told["active"] == {"critical": 1, "warning": 2, "info": 1}
-    assert [entry["kind"] for entry in told["worst"]] == ["memory_exhaustion", "disk_full", "straggler"]
+        answer = (await fetch(f"{url}/api/v1/overview")).json()
+    assert answer["hosts"]["names"] == ["a", "b", "c"]
+    assert answer["attention"] == [3, 2, 0]
+    assert answer["active"] == {"critical": 1, "warning": 2, "info": 1}
+    assert [entry["kind"] for entry in answer["worst"]] == ["memory_exhaustion", "disk_full", "straggler"]
 
 
 def test_a_large_fleet_is_cheap() -> None:
-    """The figures of 2,048 hosts with 8 GPUs take little of a core each second."""
+    """An overview of 2,048 hosts with 8 GPUs takes a small share of a core each second."""
     fleet = Fleet(4096)
-    machine = Machine("x", 8)
+    machine = MachineDouble("x", 8)
     tick = machine.tick(0, 10**18)
     for number in range(2048):
         tick.host = f"host-{number:04d}"

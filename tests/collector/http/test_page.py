@@ -10,7 +10,7 @@ from playwright.async_api import Page, async_playwright, expect
 
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.http.diagnosis_testing import DISK, GPU, diagnosed
-from flyball_collector.http.testing import Clock, Machine, denied, fetch, inventory_of, make_parts, serving
+from flyball_collector.http.testing import MachineDouble, WallClock, denied, fetch, inventory_of, make_parts, serving
 from flyball_collector.timeline.testing import NOW_NS, SECOND_NS, cleared, make_event
 from flyball_proto.unavailable_reading import UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
@@ -18,14 +18,14 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 CHROMIUM = "/usr/bin/chromium"
 HOSTILE = "<img src=x onerror=alert(1)>"
 
-expect.set_options(timeout=20_000)  # patience for a busy machine: what is expected stays the same
+expect.set_options(timeout=20_000)  # a long timeout for busy machines; what is expected stays the same
 
 browser_needed = pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="Debian's chromium is not installed")
 
 
 @pytest.fixture
 async def page() -> AsyncIterator[Page]:
-    """A page whose complaints are gathered in `page.complaints`."""
+    """Yield a browser page."""
     async with async_playwright() as play:
         quiet = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync")
         browser = await play.chromium.launch(executable_path=CHROMIUM, args=list(quiet))
@@ -34,30 +34,28 @@ async def page() -> AsyncIterator[Page]:
         await browser.close()
 
 
-def _gather(page: Page) -> list[str]:
-    complaints: list[str] = []
-    page.on(
-        "console", lambda message: complaints.append(message.text) if message.type in {"error", "warning"} else None
-    )
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
-    page.on("request", lambda request: None if "127.0.0.1" in request.url else complaints.append(request.url))
-    return complaints
+def _collect_problems(page: Page) -> list[str]:
+    problems: list[str] = []
+    page.on("console", lambda message: problems.append(message.text) if message.type in {"error", "warning"} else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
+    page.on("request", lambda request: None if "127.0.0.1" in request.url else problems.append(request.url))
+    return problems
 
 
 @browser_needed
-async def test_a_host_is_shown_and_its_text_stays_text(page: Page) -> None:
-    """The fleet shows a host and its GPUs, a click shows its charts, GPU cards, unavailable readings; hostile text stays text."""
-    clock = Clock()
+async def test_a_host_page_and_hostile_text(page: Page) -> None:
+    """A click on a host shows charts, GPU cards and unavailable readings. Hostile text is never markup."""
+    clock = WallClock()
     parts = make_parts(clock=clock)
-    machine = Machine("node-1", 2)
+    machine = MachineDouble("node-1", 2)
     state = parts.fleet.ensure("node-1")
     state.unavailable = (denied(), UnavailableReading("xid", HOSTILE, HOSTILE, denied().reason, HOSTILE, HOSTILE))
     state.inventory = inventory_of(machine)
     state.inventory.operating_system = HOSTILE
     state.tenancy = pb.Tenancy(members=[pb.Member(pid=1, run=HOSTILE, user=HOSTILE, command=HOSTILE)])
     parts.fleet.ensure(HOSTILE)
-    complaints = _gather(page)
+    problems = _collect_problems(page)
 
     async def live() -> None:
         for second in range(1000):
@@ -83,33 +81,33 @@ async def test_a_host_is_shown_and_its_text_stays_text(page: Page) -> None:
         await page.get_by_role("button", name="Dark").click()
         await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
         feeding.cancel()
-        assert complaints == []  # before the server goes, whom the page goes on asking
+        assert problems == []  # before the server stops, because the page would report failed requests
 
 
 @browser_needed
-async def test_silence_is_said(page: Page) -> None:
-    """An empty fleet says what to do; a host that stopped says since when; a dead collector is noticed."""
-    clock = Clock()
+async def test_hosts_that_do_not_report(page: Page) -> None:
+    """The page explains an empty fleet, a host that stopped reporting, an unknown host and a lost collector."""
+    clock = WallClock()
     parts = make_parts(clock=clock)
     async with serving(parts) as url:
         await page.goto(url)
         await expect(page.locator(".empty")).to_contain_text("flyball agent --set collector=")
-        parts.fleet.apply(Machine("node-1", 1).tick(0, clock.now_ns))
+        parts.fleet.apply(MachineDouble("node-1", 1).tick(0, clock.now_ns))
         clock.now_ns += 60 * 10**9
         await expect(page.locator(".row .dot.not_reporting")).to_have_count(1)
         await page.goto(f"{url}/#/host/node-1")
         await expect(page.locator(".notice")).to_contain_text("has not reported since")
         await page.goto(f"{url}/#/host/nobody")
-        await expect(page.locator(".empty")).to_contain_text("No host of this name")
-    await expect(page.locator("#link")).to_contain_text("does not answer")
+        await expect(page.locator(".empty")).to_contain_text("Unknown host")
+    await expect(page.locator("#link")).to_contain_text("collector unreachable")
 
 
 @browser_needed
-async def test_thousands_of_hosts_stay_quick(page: Page) -> None:
-    """Of 2,048 hosts only the rows in sight exist, and the search finds one."""
-    clock = Clock()
+async def test_thousands_of_hosts_stay_fast(page: Page) -> None:
+    """Of 2,048 hosts only visible rows exist, and the search finds one."""
+    clock = WallClock()
     parts = make_parts(clock=clock)
-    tick = Machine("x", 8).tick(0, clock.now_ns)
+    tick = MachineDouble("x", 8).tick(0, clock.now_ns)
     for number in range(2048):
         tick.host = f"node-{number:04d}"
         parts.fleet.apply(tick)
@@ -130,15 +128,15 @@ _BROKEN = """all => all.flatMap(cell => [...cell.textContent.matchAll(/[^ ]+/g)]
   range.setEnd(cell.firstChild, word.index + word[0].length);
   return range.getClientRects().length > 1;
 }).map(word => word[0]))"""
-"""Words that go on in another line."""
+"""Words that are broken across lines."""
 
 
 @browser_needed
 async def test_nothing_is_cut_off(page: Page) -> None:
-    """On a telephone a usual name and what bounds it are whole; on a desk the values beside a chart's title fit."""
-    clock = Clock()
+    """On a phone, usual names and bottlenecks fit; on a desktop, the values beside chart titles fit."""
+    clock = WallClock()
     parts = diagnosed()
-    machine = Machine("demo-01", 8)
+    machine = MachineDouble("demo-01", 8)
     parts.fleet.apply(machine.tick(0, clock.now_ns))
     async with serving(replace(parts, clock=clock)) as url:
         await page.set_viewport_size({"width": 420, "height": 900})
@@ -163,23 +161,25 @@ async def test_nothing_is_cut_off(page: Page) -> None:
 
 
 @browser_needed
-async def test_the_diagnosis_is_shown_and_its_text_stays_text(page: Page) -> None:
-    """The worst that stands leads to its host; there scores, risks with their time, advice and the timeline."""
-    clock = Clock(NOW_NS + 60 * SECOND_NS)
+async def test_the_diagnosis_and_hostile_text(page: Page) -> None:
+    """The most severe conditions link to the host, with scores, risks, advice and the timeline."""
+    clock = WallClock(NOW_NS + 60 * SECOND_NS)
     parts = diagnosed()
-    parts.timeline.take([make_event("host_lost", at=5, subject=Subject(HOSTILE), because=HOSTILE, seconds_left=0.0)])
-    complaints = _gather(page)
+    parts.timeline.add_events(
+        [make_event("host_lost", at=5, subject=Subject(HOSTILE), because=HOSTILE, seconds_left=0.0)]
+    )
+    problems = _collect_problems(page)
     async with serving(replace(parts, clock=clock)) as url:
         await page.goto(url)
         await expect(page.locator("#summary")).to_contain_text("2 critical")
-        await expect(page.locator(".alarms")).to_contain_text(HOSTILE)
-        await expect(page.locator(".alarms li")).to_have_count(4)
+        await expect(page.locator(".worst")).to_contain_text(HOSTILE)
+        await expect(page.locator(".worst li")).to_have_count(4)
         row = page.locator(".body .row", has=page.locator(".name", has_text="a"))
         await expect(row.locator(".diagnosed")).to_have_class("diagnosed critical")
-        await expect(row.locator(".diagnosed")).to_have_text("critical")  # not what bounds it
-        await page.locator(".alarms a", has_text="a").first.click()
+        await expect(row.locator(".diagnosed")).to_have_text("critical")  # not the bottleneck
+        await page.locator(".worst a", has_text="a").first.click()
         await expect(page.locator("h1")).to_have_text("a")
-        await expect(page.locator("main")).to_contain_text("bounded by disk")
+        await expect(page.locator("main")).to_contain_text("limited by disk")
         await expect(page.locator(".active li").first).to_contain_text("5 min left (3 min … 8 min)")
         await expect(page.locator(".active li").first).to_contain_text("GPU 3")
         await expect(page.locator(".advice li").first).to_contain_text("GPU 3: reads wait")
@@ -189,22 +189,22 @@ async def test_the_diagnosis_is_shown_and_its_text_stays_text(page: Page) -> Non
         await expect(page.locator(".advice li").first).to_contain_text("faster by ×1.20 to ×1.50")
         await expect(page.locator("main")).to_contain_text("Timeline")
         await page.goto(f"{url}/#/timeline")
-        await expect(page.locator("main")).to_contain_text("Stands now: 5")
+        await expect(page.locator("main")).to_contain_text("Active now: 5")
         await expect(page.locator(".active li", has_text="host lost")).to_contain_text("now · ")
         await expect(page.locator("table.plain tbody tr")).to_have_count(5)
-        parts.timeline.take([cleared(DISK)])
+        parts.timeline.add_events([cleared(DISK)])
         await expect(page.locator("table.plain tbody tr")).to_have_count(6)
         hot = [make_event("power_brake", at=9, subject=Subject("c", f"GPU-{n}")) for n in range(8)]
-        parts.timeline.take(hot)
+        parts.timeline.add_events(hot)
         await expect(page.locator(".active")).to_contain_text("8 GPUs")
         await page.get_by_role("button", name="Critical").click()
         await expect(page.locator("table.plain tbody tr")).to_have_count(2)
         assert await page.locator("main img").count() == 0
-    assert [each for each in complaints if "ERR_CONNECTION_REFUSED" not in each] == []
+    assert [each for each in problems if "ERR_CONNECTION_REFUSED" not in each] == []
 
 
-async def test_files_are_cached_by_their_content() -> None:
-    """plotly.js is cached for good under its version, and a file that is unchanged is not sent again."""
+async def test_files_are_cached() -> None:
+    """plotly.js is cached forever by its version, and unchanged files are not sent again."""
     async with serving(make_parts()) as url:
         plotly = await fetch(f"{url}/page/plotly.min.js", headers={"Accept-Encoding": "gzip"})
         assert plotly.headers["content-encoding"] == "gzip"

@@ -1,4 +1,4 @@
-"""The server: limits, stop, TLS, and what a stranger may send."""
+"""The server: limits, shutdown, TLS and malformed requests."""
 
 import asyncio
 import socket
@@ -27,50 +27,50 @@ async def _talk(url: str, *, send: bytes, until: bytes = b"") -> bytes:
         writer.close()
 
 
-async def test_endless_headers_are_refused() -> None:
-    """A request whose headers do not end is answered with an error and closed, not gathered in memory."""
+async def test_endless_headers_are_rejected() -> None:
+    """A request with endless headers gets an error and is closed, not buffered."""
     async with serving(make_parts()) as url:
         flood = b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"X-Filler: " + b"x" * 100_000
         assert b" 400 " in (await _talk(url, send=flood)).splitlines()[0]
         assert (await fetch(f"{url}/healthz")).status == 200
 
 
-async def test_a_client_that_says_nothing_is_let_go() -> None:
-    """A connection without a whole request is closed after the time limit."""
+async def test_an_idle_connection_is_closed() -> None:
+    """A connection without a complete request is closed after the time limit."""
     async with serving(make_parts(), request_seconds=0.2) as url:
         assert await _talk(url, send=b"GET / HTTP/1.1\r\nHost: loc") == b""
 
 
-async def test_a_body_is_not_taken() -> None:
-    """No route takes a body: a large one that comes anyway is not read, and what is wrong is said."""
+async def test_a_request_body_is_ignored() -> None:
+    """A large body for a route without one is left unread, and the answer names the error."""
     async with serving(make_parts()) as url:
         head = b"POST /api/v1/hosts HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000000\r\n\r\n"
-        told = await _talk(url, send=head + b"x" * 1000, until=b"}}")
-        assert b" 405 " in told.splitlines()[0]
-        assert b"method_not_allowed" in told
+        answer = await _talk(url, send=head + b"x" * 1000, until=b"}}")
+        assert b" 405 " in answer.splitlines()[0]
+        assert b"method_not_allowed" in answer
 
 
-async def test_rubbish_behind_a_request_is_one_error(caplog: pytest.LogCaptureFixture) -> None:
-    """A body that breaks the protocol is answered once, and is not worth a line of the log."""
+async def test_a_malformed_body_is_one_error(caplog: pytest.LogCaptureFixture) -> None:
+    """A malformed body gets one answer and no log line."""
     async with serving(make_parts()) as url:
         head = b"POST /api/v1/hosts HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-        told = await _talk(url, send=head + b"zzz\r\n")
-        assert b" 400 " in told.splitlines()[0]
-        assert told.count(b"HTTP/1.1") == 1
+        answer = await _talk(url, send=head + b"zzz\r\n")
+        assert b" 400 " in answer.splitlines()[0]
+        assert answer.count(b"HTTP/1.1") == 1
         await asyncio.sleep(0.05)
     assert not [record for record in caplog.records if "uvicorn" in record.name]
 
 
-async def test_a_taken_port_is_said() -> None:
-    """When somebody else listens already, the message names the setting and what to do."""
+async def test_a_port_in_use_is_an_error() -> None:
+    """If another process listens already, the message has the setting and a remedy."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(ListenError, match=r"http\.listen.*another port"):
             bind(HttpSettings(listen=listen))
 
 
-async def test_the_server_stops_when_told() -> None:
-    """Setting the event ends `serve` with idle connections open, and the port is free again."""
+async def test_the_server_stops_at_the_event() -> None:
+    """Setting the event ends `serve` while idle connections are open, and frees the port."""
     parts = make_parts()
     listener = bind(parts.settings.http)
     host, port = listener.getsockname()
@@ -88,7 +88,7 @@ async def test_the_server_stops_when_told() -> None:
 
 
 async def test_tls_is_served(tmp_path: Path) -> None:
-    """With a certificate HTTPS is served at TLS 1.2 or newer; a wrong file is refused by name."""
+    """With a certificate, HTTPS is served with TLS 1.2 or newer. The error for an invalid file names it."""
     key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")
     subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]

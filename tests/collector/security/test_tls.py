@@ -56,16 +56,16 @@ async def ask(address: str, ca: bytes, client: TlsFiles | None) -> bytes:
         return answer
 
 
-async def test_an_agent_of_the_authority_is_taken_by_its_name(authority: Authority) -> None:
-    """The server learns the host's name from the certificate."""
+async def test_an_agents_certificate_is_accepted(authority: Authority) -> None:
+    """The server reads the host's name from the certificate."""
     collector = authority.issue("collector", Part.COLLECTOR)
     agent = authority.issue("gpu-01", Part.AGENT)
     async with serving(files_of(authority, collector)) as address:
         assert await ask(address, authority.ca_file.read_bytes(), files_of(authority, agent)) == b"gpu-01"
 
 
-async def test_strangers_are_refused(authority: Authority, tmp_path: Path) -> None:
-    """No certificate, another authority's, an expired one, or a collector's: no stream."""
+async def test_other_clients_are_rejected(authority: Authority, tmp_path: Path) -> None:
+    """No certificate, one of another authority, an expired one, or a collector's: no stream is opened."""
     collector = authority.issue("collector", Part.COLLECTOR)
     other = Authority(tmp_path / "other")
     other.initialise()
@@ -81,7 +81,7 @@ async def test_strangers_are_refused(authority: Authority, tmp_path: Path) -> No
 
 
 async def test_a_collector_of_another_authority_or_name_is_not_trusted(authority: Authority, tmp_path: Path) -> None:
-    """The agent, too, knows whom it talks to; an agent's certificate does not make a server."""
+    """The agent checks the server too. An agent's certificate is not valid for a server."""
     other = Authority(tmp_path / "other")
     other.initialise()
     agent = authority.issue("gpu-01", Part.AGENT)
@@ -92,8 +92,8 @@ async def test_a_collector_of_another_authority_or_name_is_not_trusted(authority
                 await ask(address, authority.ca_file.read_bytes(), files_of(authority, agent))
 
 
-async def test_a_new_certificate_is_taken_without_a_restart(authority: Authority, tmp_path: Path) -> None:
-    """After the files changed, the next handshake shows the new certificate; broken files change nothing."""
+async def test_a_new_certificate_is_used_without_a_restart(authority: Authority, tmp_path: Path) -> None:
+    """After the files change, the next handshake has the new certificate. Invalid files change nothing."""
     collector = authority.issue("collector", Part.COLLECTOR)
     agent = files_of(authority, authority.issue("gpu-01", Part.AGENT))
     async with serving(files_of(authority, collector)) as address:
@@ -129,12 +129,12 @@ def certificate_shown(port: int, authority: Authority, agent: TlsFiles) -> bytes
     return shown
 
 
-def test_files_that_do_not_belong_together_are_refused_at_start(authority: Authority) -> None:
-    """A wrong pair is named before anything listens."""
+def test_mismatched_files_are_rejected_at_start(authority: Authority) -> None:
+    """A mismatched pair is an error before any port is opened."""
     one, two = authority.issue("a", Part.COLLECTOR), authority.issue("b", Part.COLLECTOR)
     with pytest.raises(CertificateError, match="not the private key"):
         ServerContexts(TlsFiles(one.certificate_file, two.key_file, authority.ca_file))
-    with pytest.raises(CertificateError, match="cannot be read"):
+    with pytest.raises(CertificateError, match="cannot read"):
         ServerContexts(TlsFiles(Path("/nowhere.crt"), two.key_file, authority.ca_file))
     with pytest.raises(CertificateError, match=r"grpc\.ca_file is not set"):
         ServerContexts(TlsFiles(two.certificate_file, two.key_file))

@@ -1,5 +1,6 @@
-"""Tokens: who may look, who may operate, and what must not be listened with."""
+"""Tokens, and the addresses that need them."""
 
+import stat
 from pathlib import Path
 
 import pytest
@@ -8,18 +9,21 @@ from flyball_collector.security.tokens import (
     Role,
     TokensError,
     TokensFile,
+    add_token_line,
     find_token,
     is_loopback,
     listening_fault,
     new_token,
     parse_tokens,
+    read_tokens,
+    revoke_tokens,
     split_listen,
 )
 from flyball_collector.settings import HttpSettings
 
 
 def test_a_new_token_is_found_by_its_line() -> None:
-    """The line that `new_token` gives admits its token, with its role, and no other token."""
+    """The line from `new_token` authenticates its token, with its role, and no other token."""
     token, line = new_token(Role.OPERATOR, "ada at home")
     other, _ = new_token(Role.VIEWER, "bob")
     tokens = parse_tokens(f"# people\n\n{line}\n")
@@ -31,14 +35,14 @@ def test_a_new_token_is_found_by_its_line() -> None:
 
 
 @pytest.mark.parametrize("line", ["admin " + "0" * 64 + " x", "viewer 1234 x", "viewer " + "0" * 64, "viewer"])
-def test_a_wrong_line_is_named(line: str) -> None:
-    """A line that cannot be read is refused with its number."""
+def test_an_invalid_line_is_an_error(line: str) -> None:
+    """The error has the line number."""
     with pytest.raises(TokensError, match="line 2"):
         parse_tokens(f"# first\n{line}\n", "tokens")
 
 
-def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
-    """A token that is taken out of the file stops at once; a broken file leaves the last good one in force."""
+def test_a_changed_file_is_reloaded(tmp_path: Path) -> None:
+    """A removed token is rejected at once. An invalid file leaves the last valid tokens in force."""
     first, first_line = new_token(Role.VIEWER, "first")
     second, second_line = new_token(Role.VIEWER, "second")
     file = tmp_path / "tokens"
@@ -54,8 +58,48 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     assert tokens.find(second)
 
 
-def test_a_file_without_tokens_is_refused(tmp_path: Path) -> None:
-    """An empty file would lock everybody out, so it is refused at the start, as is a missing one."""
+def test_a_revoked_token_is_refused_at_once_even_if_it_is_the_last_one(tmp_path: Path) -> None:
+    """Comments, other tokens and the file's mode are kept. A running collector uses the changed file."""
+    file = tmp_path / "tokens"
+    secrets = []
+    for name in ("first", "second"):
+        secret, line = new_token(Role.VIEWER, name)
+        add_token_line(file, line)
+        secrets.append(secret)
+    file.write_text(f"# people\n\n{file.read_text()}")
+    file.chmod(0o640)
+    tokens = TokensFile(file)
+    first, second = read_tokens(file)
+    revoke_tokens(file, [first])
+    assert tokens.find(secrets[0]) is None
+    assert tokens.find(secrets[1])
+    assert file.read_text().startswith("# people\n\nviewer ")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    revoke_tokens(file, [second])
+    assert tokens.find(secrets[1]) is None
+    assert read_tokens(file) == ()
+
+
+def test_a_new_file_is_readable_by_the_collectors_user(tmp_path: Path) -> None:
+    """It has only hashes, and the unit's user is not the file's owner."""
+    file = tmp_path / "tokens"
+    add_token_line(file, new_token(Role.VIEWER, "a")[1])
+    assert stat.S_IMODE(file.stat().st_mode) == 0o644
+    file.chmod(0o600)
+    add_token_line(file, new_token(Role.VIEWER, "b")[1])
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_an_id_names_a_token_without_revealing_it() -> None:
+    """The id is the start of the hash."""
+    secret, line = new_token(Role.VIEWER, "a")
+    (token,) = parse_tokens(line)
+    assert token.id == line.split()[1][:12]
+    assert token.id not in secret
+
+
+def test_a_file_without_tokens_is_an_error(tmp_path: Path) -> None:
+    """An empty file would lock everyone out, so it is an error at the start, as is a missing file."""
     (tmp_path / "tokens").write_text("# nobody\n")
     for name in ("tokens", "missing"):
         with pytest.raises(TokensError, match=name):
@@ -70,13 +114,13 @@ def test_a_file_without_tokens_is_refused(tmp_path: Path) -> None:
         ("localhost.evil.example", False), ("127.0.0.1.evil.example", False),
     ],
 )  # fmt: skip
-def test_loopback_is_this_machine_alone(host: str, expected: bool) -> None:
-    """Only addresses that no other machine can reach count as loopback."""
+def test_loopback_addresses(host: str, expected: bool) -> None:
+    """Only addresses that no other machine can reach are loopback."""
     assert is_loopback(host) is expected
 
 
-def test_beyond_loopback_tls_and_tokens_are_needed() -> None:
-    """Listening for the network without protection is refused and says what is missing, unless it is insisted on."""
+def test_other_addresses_need_tls_and_tokens() -> None:
+    """Other addresses without protection are an error that lists the missing settings, unless `insecure` is set."""
     open_to_all = HttpSettings(listen="0.0.0.0:3591")
     fault = listening_fault(open_to_all, insecure=False)
     assert fault is not None
@@ -89,7 +133,7 @@ def test_beyond_loopback_tls_and_tokens_are_needed() -> None:
 
 
 @pytest.mark.parametrize("listen", ["3591", "host:", "host:x", "host:70000"])
-def test_a_wrong_address_is_said(listen: str) -> None:
-    """An address that cannot be listened at is an error that shows it."""
+def test_an_invalid_address_is_an_error(listen: str) -> None:
+    """The error shows the address."""
     with pytest.raises(ValueError, match="host:port"):
         split_listen(listen)

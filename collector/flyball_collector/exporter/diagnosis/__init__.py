@@ -1,1 +1,1 @@
-"""What the diagnosis found, as Prometheus reads it."""
+"""The diagnosis's results for Prometheus."""

@@ -1,18 +1,18 @@
-"""Takes snapshots of the diagnosis on the event loop: what stands, the scores, what runs do, what was lost."""
+"""Takes snapshots of the diagnosis on the event loop: conditions, scores, runs and waste."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from flyball_collector.advice.advice import Advice
 from flyball_collector.diagnosis.claims import Claims, at
-from flyball_collector.diagnosis.conditions import ActiveCondition, live
+from flyball_collector.diagnosis.conditions import ActiveCondition, with_current_values
 from flyball_collector.diagnosis.detector import Detector
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.kinds import BOTTLENECKS, BY_NAME, Group
-from flyball_collector.diagnosis.runs.figures import RunBook
+from flyball_collector.diagnosis.runs.run_figures import RunFigureTable
 from flyball_collector.diagnosis.scores.score_table import ScoreTable, table_of
 from flyball_collector.diagnosis.subject import Subject, Subjects
-from flyball_collector.diagnosis.view import View  # noqa: TC001  it stands in the annotation of an attribute
+from flyball_collector.diagnosis.view import View  # noqa: TC001  used in the annotation of an attribute
 from flyball_collector.diagnosis.waste import NAMES
 from flyball_collector.engine.accounts import Accounts
 from flyball_collector.engine.engine import Diagnosis
@@ -31,48 +31,48 @@ from flyball_collector.exporter.diagnosis.snapshot import (
 
 
 class DiagnosisFindings:
-    """Looks at what is there when it is asked; what is the same for every question of a second is made once."""
+    """Reads the diagnosis on request. Parts that are the same for all requests of a second are made once."""
 
     def __init__(self, diagnosis: Diagnosis, accounts: Accounts, price: Price | None = None) -> None:
         self._diagnosis = diagnosis
         self._accounts = accounts
         self._price = price
-        self._looked: tuple[View | None, ScoreTable | None] = (None, None)
+        self._seen: tuple[View | None, ScoreTable | None] = (None, None)
         self._scores = NO_SCORES
         self._advice: dict[str, list[AdviceFigure]] = {}  # by host; those of runs under an empty name
-        self._groups: dict[str, tuple[int, list[ExportedCondition]]] = {}  # by kind, as of a revision
+        self._groups: dict[str, tuple[int, list[ExportedCondition]]] = {}  # by kind, with its revision
         self._subjects: Subjects | None = None
         self._names: tuple[str, ...] = ()
 
     def of_fleet(self) -> DiagnosisSnapshot:
-        """Of every host, and of runs."""
-        self._look()
+        """Return the results of all hosts and runs."""
+        self._update()
         return DiagnosisSnapshot(
             scores=self._scores,
             primary=_primaries(self._table(), self._names),
             active=[group for kind in self._diagnosis.conditions.active_by_kind() if (group := self._group(*kind))],
             advice=[each for of_host in self._advice.values() for each in of_host],
             runs=_runs(self._diagnosis.detectors),
-            waste=self._lost(),
+            waste=self._waste(),
             xids=[XidTime(*row) for row in self._accounts.xids.all()],
             price=self._price,
         )
 
     def of_runs(self) -> DiagnosisSnapshot:
-        """Of runs alone: it costs by what stands, not by the fleet."""
-        self._look()
+        """Return the results of runs. The cost depends on active conditions, not on the size of the fleet."""
+        self._update()
         active = [each for each in self._diagnosis.conditions.active() if not each.event.subject.host]
         return DiagnosisSnapshot(
             active=[self._active(active)],
             advice=self._advice.get("", []),
             runs=_runs(self._diagnosis.detectors),
-            waste=NO_WASTE._replace(runs=self._lost_of_runs()),
+            waste=NO_WASTE._replace(runs=self._waste_of_runs()),
             price=self._price,
         )
 
     def of_host(self, name: str) -> DiagnosisSnapshot:
-        """Of one host alone: it costs by what the host has, not by the fleet."""
-        self._look()
+        """Return the results of one host. The cost depends on the host, not on the size of the fleet."""
+        self._update()
         row = self._subjects.places.get(Subject(name)) if self._subjects is not None else None
         rows = slice(0, 0) if row is None else slice(row, row + 1)
         table = self._table()
@@ -80,34 +80,36 @@ class DiagnosisFindings:
         conditions = self._diagnosis.conditions.active_of(name)
         active = self._active(conditions)
         return DiagnosisSnapshot(
-            scores=_cut(self._scores, rows),
+            scores=_rows_of(self._scores, rows),
             primary=[(name, primary)] if primary else [],
             explained=self._explained(name, row),
             active=[active],
-            events=[self._in_words(each.event, numbers) for each, numbers in zip(conditions, active, strict=True)],
+            events=[
+                self._with_current_values(each.event, numbers) for each, numbers in zip(conditions, active, strict=True)
+            ],
             advice=self._advice.get(name, []),
-            waste=self._lost_of(name),
+            waste=self._waste_of(name),
             xids=[XidTime(*row) for row in self._accounts.xids.of(name)],
         )
 
     def _table(self) -> ScoreTable | None:
         return table_of(self._diagnosis)
 
-    def _look(self) -> None:
-        """Once a second."""
+    def _update(self) -> None:
+        """Update the cached parts once a second."""
         view, table = self._diagnosis.view, self._table()
-        if view is self._looked[0] and table is self._looked[1]:
+        if view is self._seen[0] and table is self._seen[1]:
             return
-        self._looked = view, table
+        self._seen = view, table
         if table is not None and table.hosts is not self._subjects:
             self._subjects, self._names = table.hosts, tuple(subject.host for subject in table.hosts.names)
         self._scores = _scores(table, self._names)
         self._advice = {}
-        for each in self._diagnosis.advisor.given:
+        for each in self._diagnosis.advisor.current:
             self._advice.setdefault(each.subject.host, []).append(_figure(each))
 
     def _group(self, kind: str, revision: int, active: Collection[ActiveCondition]) -> list[ExportedCondition]:
-        """What stands of a kind; nearly every GPU may be in some condition, and few change in a second."""
+        """Return the active conditions of a kind. They are cached, because few of them change in a second."""
         known, group = self._groups.get(kind, (-1, []))
         if known != revision or BY_NAME[kind].group is Group.RISK:
             group = self._active(active)
@@ -118,8 +120,8 @@ class DiagnosisFindings:
         latest = self._diagnosis.conditions.latest
         return [_with_numbers(each.event, latest(each.kind.name)) for each in active]
 
-    def _in_words(self, event: Event, active: ExportedCondition) -> Event:
-        """A condition as it is now, not as it was when it was told: it stands beside this second's scores."""
+    def _with_current_values(self, event: Event, active: ExportedCondition) -> Event:
+        """Return a condition with its current values instead of those of its event, to match the scores."""
         view = self._diagnosis.view
         if active.left is not None:
             left, low, high = active.left, active.left_low, active.left_high
@@ -128,13 +130,13 @@ class DiagnosisFindings:
         if event.kind.group is not Group.BOTTLENECK or claims is None or view is None:
             return event
         place = claims.subjects.places.get(event.subject)
-        current = claims.subjects is view.hosts or claims.subjects is view.gpus  # else hosts are just coming or going
+        current = claims.subjects is view.hosts or claims.subjects is view.gpus  # else hosts are changing
         if place is None or not current or (claims.known is not None and not claims.known[place]):
             return event
-        return live(event, claims, place)
+        return with_current_values(event, claims, place)
 
     def _explained(self, host: str, row: int | None) -> list[tuple[str, str]]:
-        """Bottlenecks that would be raised but for something that stands."""
+        """Return bottlenecks that are not raised because an active condition explains them."""
         conditions = self._diagnosis.conditions
         kinds = {each.kind.name for each in conditions.active_of(host)}
         found = []
@@ -147,11 +149,11 @@ class DiagnosisFindings:
                 found.append((kind.name.removeprefix("bottleneck_"), because))
         return found
 
-    def _lost(self) -> WasteFigures:
+    def _waste(self) -> WasteFigures:
         totals = self._accounts.waste.hosts
-        return WasteFigures(NAMES, totals.names, totals.lost.copy(), self._lost_of_runs())
+        return WasteFigures(NAMES, totals.names, totals.lost.copy(), self._waste_of_runs())
 
-    def _lost_of_runs(self) -> list[tuple[str, str, float]]:
+    def _waste_of_runs(self) -> list[tuple[str, str, float]]:
         return [
             (run, name, float(seconds))
             for run, lost in self._accounts.waste.runs.all().items()
@@ -159,14 +161,14 @@ class DiagnosisFindings:
             if seconds > 0
         ]
 
-    def _lost_of(self, name: str) -> WasteFigures:
+    def _waste_of(self, name: str) -> WasteFigures:
         totals = self._accounts.waste.hosts
         place = totals.subjects.places.get(Subject(name))
         return NO_WASTE if place is None else WasteFigures(NAMES, (name,), totals.lost[place : place + 1].copy(), ())
 
 
 def _with_numbers(event: Event, claims: Claims | None) -> ExportedCondition:
-    """Of a risk what it foresees now: events are told once a minute at most."""
+    """Add the current forecast to a risk, because events are emitted at most once a minute."""
     active = ExportedCondition(event.kind, event.severity, event.subject)
     if event.kind.group is not Group.RISK:
         return active
@@ -189,7 +191,7 @@ def _scores(table: ScoreTable | None, names: tuple[str, ...]) -> Scores:
     return Scores(names, tuple(table.base.items()), tuple(table.scores.items()), tuple(table.confidences()))
 
 
-def _cut(scores: Scores, rows: slice) -> Scores:
+def _rows_of(scores: Scores, rows: slice) -> Scores:
     base, bottlenecks, confidences = (
         [(name, values[rows]) for name, values in family]
         for family in (scores.base, scores.bottlenecks, scores.confidences)
@@ -203,14 +205,14 @@ def _primaries(table: ScoreTable | None, names: Sequence[str]) -> list[tuple[str
 
 
 def _figure(advice: Advice) -> AdviceFigure:
-    """What is gained beyond what there is: 0.5 is half as much again."""
+    """Return the gain as a share of the current throughput: 0.5 is half as much again."""
     gain, subject = advice.gain, advice.subject
     low, high = (None, None) if gain is None else (gain.lower - 1, gain.upper - 1)
     return AdviceFigure(subject.host, subject.run, advice.rule, low, high)
 
 
 def _runs(detectors: Iterable[Detector]) -> list[RunFigure]:
-    books = [detector for detector in detectors if isinstance(detector, RunBook)]
+    tables = [detector for detector in detectors if isinstance(detector, RunFigureTable)]
     return [
         RunFigure(
             run.run,
@@ -221,6 +223,6 @@ def _runs(detectors: Iterable[Detector]) -> list[RunFigure]:
             run.remaining_low_seconds,
             run.remaining_high_seconds,
         )
-        for book in books
-        for run in book.figures
+        for table in tables
+        for run in table.figures
     ]

@@ -1,4 +1,4 @@
-"""What a writer in another thread may read of the diagnosis: how things stood at one instant."""
+"""A copy of the diagnosis's results at one instant, which a writer in another thread may read."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,16 +15,16 @@ Floats = NDArray[np.float64]
 
 
 class Scores(NamedTuple):
-    """Along `hosts`; NaN is unknown."""
+    """Scores along `hosts`; NaN is unknown."""
 
     hosts: Sequence[str]
     base: Sequence[tuple[str, Floats]]  # by resource
     bottlenecks: Sequence[tuple[str, Floats]]  # by kind, without `bottleneck_`
-    confidences: Sequence[tuple[str, Floats]] = ()  # the same, of those that are raised
+    confidences: Sequence[tuple[str, Floats]] = ()  # the same, for raised bottlenecks
 
 
 class ExportedCondition(NamedTuple):
-    """A condition that stands; of what it foresees the newest numbers."""
+    """An active condition, for risks with the newest forecast."""
 
     kind: EventKind
     severity: Severity
@@ -32,11 +32,11 @@ class ExportedCondition(NamedTuple):
     left: float | None = None
     left_low: float | None = None
     left_high: float | None = None
-    probability: float | None = None  # of what is foreseen; none where nothing is
+    probability: float | None = None  # of the predicted event; `None` for other conditions
 
 
 class AdviceFigure(NamedTuple):
-    """Advice that is given, to a host or to a run."""
+    """Active advice for a host or a run."""
 
     host: str
     run: str
@@ -46,7 +46,7 @@ class AdviceFigure(NamedTuple):
 
 
 class RunFigure(NamedTuple):
-    """A run, over all its ranks; `None` is unknown."""
+    """Figures of a run over all its ranks; `None` is unknown."""
 
     run: str
     ranks: int | None = None
@@ -67,7 +67,7 @@ class WasteFigures(NamedTuple):
 
 
 class XidTime(NamedTuple):
-    """When the driver of a host last reported an error of a GPU, in Unix time."""
+    """The time of the driver's last report of an error of a GPU, in Unix time."""
 
     host: str
     gpu: str
@@ -76,14 +76,14 @@ class XidTime(NamedTuple):
 
 
 class Price(NamedTuple):
-    """Of an hour of a GPU."""
+    """The price of one GPU hour."""
 
     amount: float
     currency: str
 
 
 def price_of(settings: WasteSettings) -> Price | None:
-    """What the settings say."""
+    """Return the price of the settings, or `None`."""
     return Price(settings.price_per_gpu_hour, settings.currency) if settings.price_per_gpu_hour > 0 else None
 
 
@@ -92,15 +92,13 @@ NO_WASTE = WasteFigures((), (), np.zeros((0, 0)), ())
 
 
 class DiagnosisSnapshot(NamedTuple):
-    """Everything that the exporter tells of the diagnosis."""
+    """All results of the diagnosis that are exported."""
 
     scores: Scores = NO_SCORES
     primary: Sequence[tuple[str, str]] = ()  # (host, bottleneck)
-    explained: Sequence[tuple[str, str]] = ()  # of one host: a bottleneck that is not raised, and the kind for which
-    active: Sequence[
-        Sequence[ExportedCondition]
-    ] = ()  # in groups; a group is the same object while nothing of it changes
-    events: Sequence[Event] = ()  # of one host: the same conditions, as they are now
+    explained: Sequence[tuple[str, str]] = ()  # of one host: bottleneck, kind that explains it
+    active: Sequence[Sequence[ExportedCondition]] = ()  # in groups; an unchanged group is the same object
+    events: Sequence[Event] = ()  # of one host: the same conditions with current values
     advice: Sequence[AdviceFigure] = ()
     runs: Sequence[RunFigure] = ()
     waste: WasteFigures = NO_WASTE

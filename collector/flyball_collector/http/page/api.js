@@ -1,13 +1,13 @@
-// Asks the collector; keeps the token for as long as the tab lives.
+// Requests to the collector. The token is kept until the tab is closed.
 
 const KEY = "flyball-token";
 
-export class ApiFault extends Error {
-  constructor(status, fault) {
-    super(fault.what);
+export class ApiError extends Error {
+  constructor(status, error) {
+    super(error.what);
     this.status = status;
-    this.hint = fault.hint;
-    this.code = fault.code;
+    this.hint = error.hint;
+    this.code = error.code;
   }
 }
 
@@ -15,7 +15,7 @@ export function rememberToken(token) {
   sessionStorage.setItem(KEY, token);
 }
 
-export async function ask(path, query = {}) {
+export async function request(path, query = {}) {
   const url = new URL(`api/v1/${path}`, document.baseURI);
   for (const [name, value] of Object.entries(query)) {
     for (const each of [value].flat()) if (each !== null && each !== undefined) url.searchParams.append(name, each);
@@ -28,5 +28,5 @@ export async function ask(path, query = {}) {
   });
   const body = await answer.json().catch(() => null);
   if (answer.ok && body !== null) return body;
-  throw new ApiFault(answer.status, body?.error ?? { code: "http", what: `the collector answered ${answer.status}`, hint: "" });
+  throw new ApiError(answer.status, body?.error ?? { code: "http", what: `the collector answered with status ${answer.status}`, hint: "" });
 }

@@ -1,6 +1,6 @@
-// The page: which view is shown, and the one request a second that feeds it.
+// The page: chooses the view and requests its data every second.
 
-import { ask, rememberToken } from "./api.js";
+import { request, rememberToken } from "./api.js";
 import { element, setText } from "./dom.js";
 import { clock } from "./format.js";
 import { FleetView } from "./fleet.js";
@@ -8,7 +8,7 @@ import { HostView } from "./host.js";
 import { TimelineView } from "./timeline.js";
 
 const PERIOD = 1000;
-const place = document.getElementById("view");
+const container = document.getElementById("view");
 const link = document.getElementById("link");
 const summary = document.getElementById("summary");
 let view = null;
@@ -18,38 +18,38 @@ let timer = 0;
 function route() {
   const host = location.hash.match(/^#\/host\/(.+)$/);
   view?.close();
-  place.replaceChildren();
+  container.replaceChildren();
   const timeline = location.hash === "#/timeline";
-  view = host ? new HostView(place, decodeURIComponent(host[1])) : timeline ? new TimelineView(place) : new FleetView(place, summary);
+  view = host ? new HostView(container, decodeURIComponent(host[1])) : timeline ? new TimelineView(container) : new FleetView(container, summary);
   document.title = host ? `${decodeURIComponent(host[1])} · Flyball` : timeline ? "Timeline · Flyball" : "Flyball";
   if (host || timeline) summary.replaceChildren();
   clearTimeout(timer);
-  beat();
+  poll();
 }
 
-// The next beat is planned before the work, so that slow answers do not stretch the second.
-async function beat() {
-  const mine = view;
+// The due time is computed before the request, so that slow answers do not lengthen the period.
+async function poll() {
+  const current = view;
   const due = performance.now() + PERIOD;
-  if (!document.hidden) await refresh(mine);
-  if (mine === view) timer = setTimeout(beat, Math.max(50, due - performance.now()));
+  if (!document.hidden) await refresh(current);
+  if (current === view) timer = setTimeout(poll, Math.max(50, due - performance.now()));
 }
 
-async function refresh(mine) {
+async function refresh(current) {
   try {
-    const answer = await ask(mine.path(), mine.query());
-    if (mine !== view) return;
+    const answer = await request(current.path(), current.query());
+    if (current !== view) return;
     lastAnswer = Date.now() / 1000;
-    mine.show(answer);
+    current.show(answer);
     link.className = "link live";
     setText(link, "live");
-  } catch (fault) {
-    if (mine !== view) return;
-    if (fault.status === 401) return askForToken(fault);
+  } catch (error) {
+    if (current !== view) return;
+    if (error.status === 401) return askForToken(error);
     link.className = "link lost";
     const since = lastAnswer === null ? "" : ` since ${clock(lastAnswer)}`;
-    setText(link, fault.status ? `${fault.message}` : `collector does not answer${since}`);
-    mine.fail(fault);
+    setText(link, error.status ? `${error.message}` : `collector unreachable${since}`);
+    current.fail(error);
   }
 }
 
@@ -61,12 +61,12 @@ function askForToken() {
     route();
   };
   view = null;
-  place.replaceChildren(element("form", { class: "card token", onsubmit: send },
-    element("b", {}, "This collector asks who you are"),
-    input, element("button", { class: "quiet" }, "Look"),
-    element("p", { class: "muted" }, "An operator adds tokens to the collector's tokens file. It is kept until this tab closes.")));
+  container.replaceChildren(element("form", { class: "card token", onsubmit: send },
+    element("b", {}, "Sign in with a token"),
+    input, element("button", { class: "quiet" }, "Continue"),
+    element("p", { class: "muted" }, "Ask the operator of this collector for a token. The token is kept until this tab is closed.")));
   link.className = "link";
-  setText(link, "token needed");
+  setText(link, "token required");
   input.focus();
 }
 
@@ -89,5 +89,5 @@ function theme() {
 
 theme();
 addEventListener("hashchange", route);
-document.addEventListener("visibilitychange", () => { if (!document.hidden && view) { clearTimeout(timer); beat(); } });
+document.addEventListener("visibilitychange", () => { if (!document.hidden && view) { clearTimeout(timer); poll(); } });
 route();

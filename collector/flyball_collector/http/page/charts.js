@@ -1,4 +1,4 @@
-// Live line charts with plotly.js, which is loaded when the first chart is drawn.
+// Live line charts. plotly.js is loaded when the first chart is drawn.
 
 import { element, setText } from "./dom.js";
 
@@ -16,7 +16,7 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 
 const GAP_SECONDS = 5;
 
-// An unknown point between two that are far apart, so that no line is drawn through the time in which nothing was said.
+// Insert an unknown point between distant points, so that no line is drawn across a time without records.
 function withGaps(times, lines) {
   const step = times.length > 2 ? (times.at(-1) - times[0]) / times.length : 0;
   const cuts = times.map((time, index) => index > 0 && time - times[index - 1] > Math.max(GAP_SECONDS, 3 * step));
@@ -24,26 +24,26 @@ function withGaps(times, lines) {
   return { times: spread(times, (index) => times[index - 1] + 1), values: lines.map((line) => spread(line, () => null)) };
 }
 
-// One chart: some lines over the last `seconds`. A gap stays a gap.
+// A chart with some lines over the last `seconds`. Gaps are not filled.
 export class Chart {
-  constructor(title, labels, { write, seconds = 300, top = null, least = 0, most = Infinity, tell = null }) {
+  constructor(title, labels, { write, seconds = 300, top = null, minTop = 0, maxTop = Infinity, summarise = null }) {
     this.labels = labels;
     this.write = write;
     this.seconds = seconds;
     this.top = top;
-    this.least = least;
-    this.most = most;
-    this.tell = tell;
+    this.minTop = minTop;
+    this.maxTop = maxTop;
+    this.summarise = summarise;
     this.times = [];
     this.values = labels.map(() => []);
-    this.keys = tell ? [] : labels.map((_, which) => element("span", { class: labels.length > 1 ? `key series-${which % 8}` : "" }));
+    this.keys = summarise ? [] : labels.map((_, which) => element("span", { class: labels.length > 1 ? `key series-${which % 8}` : "" }));
     this.now = element("span", { class: "now" }, ...this.keys);
     this.plot = element("div", { class: "plot none" }, "no data yet");
     this.node = element("div", { class: "card" }, element("h3", {}, title, this.now), this.plot);
     this.drawn = false;
   }
 
-  // Points from before the page was opened.
+  // Add points from before the page was opened.
   preload(times, values) {
     const first = this.times[0] ?? Infinity;
     const keep = times.map((time, index) => index).filter((index) => times[index] < first);
@@ -60,7 +60,7 @@ export class Chart {
       this.times.splice(0, cut);
       this.values.forEach((line) => line.splice(0, cut));
     }
-    if (this.tell) setText(this.now, this.tell(values));
+    if (this.summarise) setText(this.now, this.summarise(values));
     else this.keys.forEach((key, which) => setText(key, this.labels.length > 1 ? `${this.labels[which]} ${this.write(values[which] ?? null)}` : this.write(values[which] ?? null)));
   }
 
@@ -81,8 +81,8 @@ export class Chart {
   }
 
   layout(until) {
-    const most = this.values.reduce((top, line) => line.reduce((more, value) => (value === null ? more : Math.max(more, value)), top), 0);
-    const top = this.top ?? (Math.min(this.most, Math.max(most * 1.12, this.least)) || 1);
+    const largest = this.values.reduce((top, line) => line.reduce((max, value) => (value === null ? max : Math.max(max, value)), top), 0);
+    const top = this.top ?? (Math.min(this.maxTop, Math.max(largest * 1.12, this.minTop)) || 1);
     const ticks = [0, top / 2, top];
     const axis = { gridcolor: colour("--line"), zeroline: false, tickfont: { color: colour("--faint"), size: 11 }, fixedrange: true };
     return {

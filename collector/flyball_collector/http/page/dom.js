@@ -1,14 +1,14 @@
-// Elements from values. Text goes in as text only: what hosts say is never markup.
+// Creates elements. Text from hosts is inserted as text, never as markup.
 
 export function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
+  const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (name === "class") made.className = value;
-    else if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else if (value !== undefined && value !== null) made.setAttribute(name, value);
+    if (name === "class") node.className = value;
+    else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value !== undefined && value !== null) node.setAttribute(name, value);
   }
-  made.append(...children.filter((child) => child !== null && child !== undefined));
-  return made;
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
 }
 
 export function setText(node, text) {
@@ -19,7 +19,7 @@ export function setClass(node, name) {
   if (node.className !== name) node.className = name;
 }
 
-// A bar with its value; returns the element and what sets it.
+// Create a bar with its value. Return the element and a function that sets it.
 export function meter(label = null) {
   const fill = element("div", { class: "fill" });
   const value = element("span", { class: "value" });

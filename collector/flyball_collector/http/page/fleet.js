@@ -1,19 +1,19 @@
-// All hosts in one table. Only the rows in sight exist, so that thousands of hosts stay quick.
+// All hosts in one table. Only visible rows exist, so that thousands of hosts stay fast.
 
-import { conditionList, gathered, words } from "./diagnosis.js";
+import { conditionList, mergeGpus, spaced } from "./diagnosis.js";
 import { element, meter, setClass, setText } from "./dom.js";
 import { duration, fixed, percent, skew } from "./format.js";
 
 const ROW = 36;
 const MARGIN = 6;
 const HISTORY = 60;
-const SHOWN = 4; // of the worst that stands
+const SHOWN = 4; // most severe conditions
 const ATTENTION = ["", "info", "warning", "critical"];
 const STATUSES = ["up", "not_reporting", "ended", "waiting"];
 
 const COLUMNS = [
   { key: "name", title: "Host", value: (host) => host.name },
-  { key: "attention", title: "Diagnosis", hint: "What bounds the host, and how bad the worst is that stands", value: (host) => (host.attention || host.primary ? host.attention : null) },
+  { key: "attention", title: "Diagnosis", hint: "Highest severity of active conditions, or the primary bottleneck", value: (host) => (host.attention || host.primary ? host.attention : null) },
   { key: "cpu", title: "CPU", value: (host) => host.cpu },
   { key: "memory", title: "Memory", value: (host) => host.memory },
   { key: "gpuBusy", title: "GPUs", value: (host) => host.gpuBusy },
@@ -23,11 +23,11 @@ const COLUMNS = [
   { key: "trend", title: "Last minute", value: (host) => host.trendValue, wide: true },
   { key: "age", title: "Reported", value: (host) => host.age, number: true },
   { key: "skew", title: "Clock", value: (host) => (host.skew === null ? null : Math.abs(host.skew)), number: true, wide: true },
-  { key: "unavailable", title: "Not read", hint: "Readings that are silent; the host's page says why", value: (host) => host.unavailable, number: true, wide: true },
+  { key: "unavailable", title: "Unavailable", hint: "Number of unavailable readings. The host's page lists the reasons.", value: (host) => host.unavailable, number: true, wide: true },
 ];
 
 export class FleetView {
-  constructor(place, summary) {
+  constructor(container, summary) {
     this.summary = summary;
     this.generation = null;
     this.hosts = [];
@@ -36,15 +36,15 @@ export class FleetView {
     this.history = new Map();
     this.sort = { key: "name", down: false };
     this.status = null;
-    this.build(place);
+    this.build(container);
   }
 
   path() { return "overview"; }
   query() { return { generation: this.generation }; }
-  close() { this.watch.disconnect(); document.getElementById("view").classList.remove("fleet"); }
+  close() { this.observer.disconnect(); document.getElementById("view").classList.remove("fleet"); }
 
-  build(place) {
-    place.classList.add("fleet");
+  build(container) {
+    container.classList.add("fleet");
     this.search = element("input", { type: "search", placeholder: "Find hosts by name", "aria-label": "Find hosts by name", oninput: () => this.arrange() });
     this.count = element("span", { class: "count" });
     this.chips = [[null, "All"], ["up", "Up"], ["not_reporting", "Not reporting"]].map(([status, label]) =>
@@ -57,12 +57,12 @@ export class FleetView {
     this.scroll.addEventListener("scroll", () => this.paint(), { passive: true });
     this.table = element("div", { class: "table", role: "table", "aria-label": "Hosts" }, head, this.scroll);
     this.tools = element("div", { class: "tools" }, this.search, element("div", { class: "chips" }, ...this.chips), this.count);
-    this.empty = element("div", { class: "empty" }, element("h2", {}, "Waiting for the first answer …"));
-    this.alarms = element("div");
+    this.empty = element("div", { class: "empty" }, element("h2", {}, "Loading …"));
+    this.worst = element("div");
     this.tools.hidden = this.table.hidden = true;
-    place.append(this.alarms, this.tools, this.table, this.empty);
-    this.watch = new ResizeObserver(() => this.paint());
-    this.watch.observe(this.scroll);
+    container.append(this.worst, this.tools, this.table, this.empty);
+    this.observer = new ResizeObserver(() => this.paint());
+    this.observer.observe(this.scroll);
   }
 
   choose(status) {
@@ -86,17 +86,17 @@ export class FleetView {
       this.generation = null;
       return;
     }
-    this.take(answer);
-    this.sum(answer);
-    this.alarm(answer);
+    this.update(answer);
+    this.summarise(answer);
+    this.showWorst(answer);
     this.arrange();
   }
 
   fail() {
-    if (!this.hosts.length) this.say("The collector does not answer", "This page tries again each second.");
+    if (!this.hosts.length) this.message("Collector unreachable", "Retrying every second.");
   }
 
-  take(answer) {
+  update(answer) {
     let at = 0;
     this.hosts.forEach((host, index) => {
       const cut = (values) => values.slice(at, at + host.gpus);
@@ -127,7 +127,7 @@ export class FleetView {
     host.past = past;
   }
 
-  sum(answer) {
+  summarise(answer) {
     const count = (status) => this.hosts.filter((host) => host.status === status).length;
     const gpus = this.hosts.reduce((sum, host) => sum + host.gpus, 0);
     const busy = mean(answer.gpu_utilization_ratio);
@@ -140,24 +140,24 @@ export class FleetView {
       gpus && busy !== null ? part(percent(busy), "busy") : null,
       answer.active.critical ? part(String(answer.active.critical), "critical", "bad") : null,
       answer.active.warning ? part(String(answer.active.warning), answer.active.warning === 1 ? "warning" : "warnings", "warn") : null,
-      answer.warming ? part("warming up", "") : null,
+      answer.warming ? part("loading history", "") : null,
     ].filter(Boolean));
   }
 
-  // The worst few that stand, and the way to the rest.
-  alarm({ worst, active }) {
+  // Show the most severe active conditions, with a link to the rest.
+  showWorst({ worst, active }) {
     const text = JSON.stringify(worst);
-    if (text === this.alarmed) return;
-    this.alarmed = text;
-    const shown = gathered(worst).slice(0, SHOWN);
+    if (text === this.worstShown) return;
+    this.worstShown = text;
+    const shown = mergeGpus(worst).slice(0, SHOWN);
     const more = active.critical + active.warning - shown.reduce((sum, { gpus }) => sum + (gpus?.length ?? 1), 0);
-    const link = element("a", { href: "#/timeline", class: "more" }, more > 0 ? `${more} more, and the timeline` : "Timeline");
-    this.alarms.replaceChildren(...(worst.length ? [element("div", { class: "card alarms" }, conditionList(shown), link)] : []));
+    const link = element("a", { href: "#/timeline", class: "more" }, more > 0 ? `${more} more in the timeline` : "Timeline");
+    this.worst.replaceChildren(...(worst.length ? [element("div", { class: "card worst" }, conditionList(shown), link)] : []));
   }
 
   arrange() {
     if (!this.hosts.length) {
-      this.say("No host has reported yet", "Start an agent on each machine that trains: ", "flyball agent --set collector=HOST:3590");
+      this.message("No host has reported yet", "Start an agent on each training machine: ", "flyball agent --set collector=HOST:3590");
       return;
     }
     const wanted = this.search.value.trim().toLowerCase();
@@ -165,9 +165,9 @@ export class FleetView {
     this.shown = this.hosts.filter((host) => (!wanted || host.name.toLowerCase().includes(wanted)) && (!this.status || host.status === this.status));
     this.shown.sort((a, b) => compare(column.value(a), column.value(b), this.sort.down) || compare(a.name, b.name, false));
     this.heads.forEach((head, index) => {
-      const mine = COLUMNS[index].key === this.sort.key;
-      head.setAttribute("aria-sort", mine ? (this.sort.down ? "descending" : "ascending") : "none");
-      setText(head, COLUMNS[index].title + (mine ? (this.sort.down ? " ↓" : " ↑") : ""));
+      const sorted = COLUMNS[index].key === this.sort.key;
+      head.setAttribute("aria-sort", sorted ? (this.sort.down ? "descending" : "ascending") : "none");
+      setText(head, COLUMNS[index].title + (sorted ? (this.sort.down ? " ↓" : " ↑") : ""));
     });
     setText(this.count, this.shown.length === this.hosts.length ? "" : `${this.shown.length} of ${this.hosts.length}`);
     this.tools.hidden = this.table.hidden = false;
@@ -176,20 +176,20 @@ export class FleetView {
     this.paint();
   }
 
-  say(title, text, code = null) {
+  message(title, text, code = null) {
     this.tools.hidden = this.table.hidden = true;
     this.empty.hidden = false;
     this.empty.replaceChildren(element("h2", {}, title), element("div", {}, text, code && element("code", {}, code)));
   }
 
-  // Rows are kept by host, so that a click or a focus survives the refresh.
+  // Rows are kept by host, so that clicks and focus survive a refresh.
   paint() {
     const first = Math.max(0, Math.floor(this.scroll.scrollTop / ROW) - MARGIN);
     const last = Math.min(this.shown.length, Math.ceil((this.scroll.scrollTop + this.scroll.clientHeight) / ROW) + MARGIN);
-    const seen = new Set();
+    const visible = new Set();
     for (let index = first; index < last; index += 1) {
       const host = this.shown[index];
-      seen.add(host.name);
+      visible.add(host.name);
       let row = this.rows.get(host.name);
       if (!row) {
         this.rows.set(host.name, row = new Row(host.name));
@@ -199,7 +199,7 @@ export class FleetView {
       row.show(host);
     }
     for (const [name, row] of this.rows) {
-      if (!seen.has(name)) {
+      if (!visible.has(name)) {
         row.node.remove();
         this.rows.delete(name);
       }
@@ -217,11 +217,11 @@ class Row {
     this.gpuMemory = meter();
     this.spark = element("canvas", { class: "spark", width: 224, height: 48 });
     const number = (wide) => element("div", { class: `number ${wide}`.trim(), role: "cell" });
-    [this.hot, this.power, this.age, this.skew, this.unavailable] = [number(""), number("wide"), number(""), number("wide"), number("wide")];
+    [this.temperature, this.power, this.age, this.skew, this.unavailable] = [number(""), number("wide"), number(""), number("wide"), number("wide")];
     const cell = (node, wide = "") => element("div", { role: "cell", class: wide }, node);
     this.node = element("a", { class: "row", role: "row", href: `#/host/${encodeURIComponent(name)}`, title: name },
       element("div", { class: "name", role: "cell" }, this.dot, element("span", {}, name)),
-      this.diagnosis, cell(this.cpu.node), cell(this.memory.node), cell(this.gpus), cell(this.gpuMemory.node, "wide"), this.hot, this.power,
+      this.diagnosis, cell(this.cpu.node), cell(this.memory.node), cell(this.gpus), cell(this.gpuMemory.node, "wide"), this.temperature, this.power,
       cell(this.spark, "wide"), this.age, this.skew, this.unavailable);
   }
 
@@ -231,18 +231,18 @@ class Row {
     setClass(this.dot, `dot ${host.status}`);
     setClass(this.node, live ? "row" : "row pale");
     this.node.title = `${host.name}: ${host.status.replace("_", " ")}${host.age === null ? "" : `, last reported ${duration(host.age)} ago`}`;
-    const bound = host.primary ? words(host.primary) : "";
-    setText(this.diagnosis, host.attention > 1 ? ATTENTION[host.attention] : bound || ATTENTION[host.attention]);
-    this.diagnosis.title = bound && `bounded by ${bound}`;
+    const primary = host.primary ? spaced(host.primary) : "";
+    setText(this.diagnosis, host.attention > 1 ? ATTENTION[host.attention] : primary || ATTENTION[host.attention]);
+    this.diagnosis.title = primary && `limited by ${primary}`;
     setClass(this.diagnosis, `diagnosed ${ATTENTION[host.attention]}`.trim());
     this.cpu.set(known(host.cpu), percent(known(host.cpu)));
     this.memory.set(known(host.memory), percent(known(host.memory)), level(known(host.memory), 0.9, 0.97));
     this.gpuMemory.node.hidden = !host.gpus;
     this.gpuMemory.set(known(host.gpuMemory), host.gpus ? percent(known(host.gpuMemory)) : "", level(known(host.gpuMemory), 0.95, 0.99));
     this.showGpus(host, live);
-    const hot = known(host.gpuTemperature);
-    setText(this.hot, host.gpus ? fixed(hot, 0, "°C") : "");
-    setClass(this.hot, `number ${level(hot, 80, 88) || (hot === null ? "unknown" : "")}`.trim());
+    const temperature = known(host.gpuTemperature);
+    setText(this.temperature, host.gpus ? fixed(temperature, 0, "°C") : "");
+    setClass(this.temperature, `number ${level(temperature, 80, 88) || (temperature === null ? "unknown" : "")}`.trim());
     setText(this.power, host.gpus ? fixed(known(host.gpuPower), 0, "W") : "");
     setText(this.age, host.age === null ? "never" : duration(host.age));
     setClass(this.age, host.status === "not_reporting" ? "number bad" : "number");
@@ -299,9 +299,9 @@ function level(value, warn, bad) {
 const known = (values) => values.filter((value) => value !== null);
 const total = (values) => (known(values).length ? known(values).reduce((sum, value) => sum + value, 0) : null);
 const mean = (values) => (known(values).length ? total(values) / known(values).length : null);
-const largest = (values) => (known(values).length ? known(values).reduce((most, value) => Math.max(most, value)) : null);
+const largest = (values) => (known(values).length ? known(values).reduce((max, value) => Math.max(max, value)) : null);
 
-// What is unknown stands last, whichever way round.
+// Sort unknown values last, in either direction.
 function compare(a, b, down) {
   if (a === b) return 0;
   if (a === null || a === undefined) return 1;

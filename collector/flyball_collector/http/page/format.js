@@ -1,4 +1,4 @@
-// Numbers as people read them. `null` is unknown and shows as a dash, never as zero.
+// Formats numbers for display. `null` is unknown and shown as a dash, never as zero.
 
 export const DASH = "–";
 
@@ -39,11 +39,11 @@ export function fixed(value, digits, unit) {
 
 export function duration(seconds) {
   if (seconds === null || seconds === undefined) return DASH;
-  const whole = Math.max(0, Math.round(seconds));
-  if (whole < 120) return `${whole} s`;
-  if (whole < 7200) return `${Math.floor(whole / 60)} min`;
-  if (whole < 172800) return `${Math.floor(whole / 3600)} h`;
-  return `${Math.floor(whole / 86400)} d`;
+  const rounded = Math.max(0, Math.round(seconds));
+  if (rounded < 120) return `${rounded} s`;
+  if (rounded < 7200) return `${Math.floor(rounded / 60)} min`;
+  if (rounded < 172800) return `${Math.floor(rounded / 3600)} h`;
+  return `${Math.floor(rounded / 86400)} d`;
 }
 
 export function skew(seconds) {
@@ -58,8 +58,8 @@ export function clock(unix) {
   return new Date(unix * 1000).toLocaleTimeString();
 }
 
-// With its date unless it was today.
+// Include the date unless it is today.
 export function moment(unix) {
-  const then = new Date(unix * 1000);
-  return then.toDateString() === new Date().toDateString() ? then.toLocaleTimeString() : then.toLocaleString();
+  const date = new Date(unix * 1000);
+  return date.toDateString() === new Date().toDateString() ? date.toLocaleTimeString() : date.toLocaleString();
 }

@@ -1,8 +1,8 @@
-// One host: live charts, its GPUs, which readings are unavailable and why, who uses it, what it is.
+// One host: live charts, GPUs, unavailable readings, processes and inventory.
 
-import { ask } from "./api.js";
+import { request } from "./api.js";
 import { Chart, plotly } from "./charts.js";
-import { card, diagnosisSection, part, table, timelineTable } from "./diagnosis.js";
+import { card, diagnosisSection, sectionTitle, table, timelineTable } from "./diagnosis.js";
 import { element, meter, setText } from "./dom.js";
 import { bytes, clock, DASH, duration, fixed, hertz, moment, percent, skew } from "./format.js";
 import { CHARTS, GPU_CARD, GPU_CHARTS, matches, Reader } from "./quantities.js";
@@ -12,7 +12,7 @@ const DIAGNOSIS_MILLISECONDS = 2000;
 const PAST_EVENTS = 50;
 
 export class HostView {
-  constructor(place, name) {
+  constructor(container, name) {
     this.name = name;
     this.seen = null;
     this.charts = [];
@@ -21,31 +21,30 @@ export class HostView {
     this.facts = element("span", { class: "facts" });
     this.heading.append(this.facts);
     this.notices = element("div");
-    this.diagnosed = element("div");
+    this.diagnosis = element("div");
     this.past = element("div");
     this.live = element("div", { class: "grid" });
     this.gpuPart = element("div");
-    this.happened = element("div");
-    this.who = element("div");
+    this.events = element("div");
+    this.users = element("div");
     this.unavailable = element("div");
-    this.what = element("div");
-    place.append(element("a", { href: "#/" }, "← All hosts"), this.heading, this.notices, this.diagnosed, this.live, this.gpuPart, this.past, this.happened, this.who, this.unavailable, this.what);
-    this.told = element("div", { class: "empty" }, element("h2", {}, "Waiting for the first answer …"));
-    this.live.append(this.told);
-    this.restyle = () => this.draw();
-    document.addEventListener("theme", this.restyle);
+    this.inventory = element("div");
+    container.append(element("a", { href: "#/" }, "← All hosts"), this.heading, this.notices, this.diagnosis, this.live, this.gpuPart, this.past, this.events, this.users, this.unavailable, this.inventory);
+    this.live.append(element("div", { class: "empty" }, element("h2", {}, "Loading …")));
+    this.redraw = () => this.draw();
+    document.addEventListener("theme", this.redraw);
     this.diagnose();
   }
 
-  // Slower than the readings: it costs more, and changes less often.
+  // Less often than the readings: it costs more and changes less.
   async diagnose() {
     if (!document.hidden && this.reader) {
-      const [told, past] = await Promise.all([
-        ask(`hosts/${encodeURIComponent(this.name)}/diagnosis`).catch(() => null),
-        ask("events", { host: this.name, limit: PAST_EVENTS }).catch(() => null),
+      const [diagnosis, past] = await Promise.all([
+        request(`hosts/${encodeURIComponent(this.name)}/diagnosis`).catch(() => null),
+        request("events", { host: this.name, limit: PAST_EVENTS }).catch(() => null),
       ]);
       if (this.closed) return;
-      if (told) this.showDiagnosis(told);
+      if (diagnosis) this.showDiagnosis(diagnosis);
       if (past) this.showPast(past.events);
     }
     if (!this.closed) this.timer = setTimeout(() => this.diagnose(), this.reader ? DIAGNOSIS_MILLISECONDS : 100);
@@ -53,18 +52,18 @@ export class HostView {
 
   gpuName(uuid) { return this.gpuCards.find(({ gpu }) => gpu === uuid)?.title ?? uuid; }
 
-  showDiagnosis({ time: _, ...told }) {
-    const text = JSON.stringify(told);
+  showDiagnosis({ time: _, ...diagnosis }) {
+    const text = JSON.stringify(diagnosis);
     if (text === this.diagnosisShown) return;
     this.diagnosisShown = text;
-    this.diagnosed.replaceChildren(...diagnosisSection(told, { linked: false }));
+    this.diagnosis.replaceChildren(...diagnosisSection(diagnosis, { linked: false }));
   }
 
   showPast(events) {
     const text = JSON.stringify(events.map(({ id }) => id));
     if (text === this.pastShown) return;
     this.pastShown = text;
-    this.past.replaceChildren(...(events.length ? [part("Timeline"), card(timelineTable(events, { linked: false }))] : []));
+    this.past.replaceChildren(...(events.length ? [sectionTitle("Timeline"), card(timelineTable(events, { linked: false }))] : []));
   }
 
   path() { return `hosts/${encodeURIComponent(this.name)}/live`; }
@@ -73,13 +72,13 @@ export class HostView {
   close() {
     this.closed = true;
     clearTimeout(this.timer);
-    document.removeEventListener("theme", this.restyle);
+    document.removeEventListener("theme", this.redraw);
     this.charts.forEach(({ chart }) => chart.close(window.Plotly));
   }
 
-  fail(fault) {
-    if (fault.code === "unknown_host") {
-      this.live.replaceChildren(element("div", { class: "empty" }, element("h2", {}, "No host of this name"), element("div", {}, fault.hint)));
+  fail(error) {
+    if (error.code === "unknown_host") {
+      this.live.replaceChildren(element("div", { class: "empty" }, element("h2", {}, "Unknown host"), element("div", {}, error.hint)));
       this.notices.replaceChildren();
     }
   }
@@ -92,7 +91,7 @@ export class HostView {
     this.showUnavailable(answer.unavailable);
     this.showEvents(answer.events);
     this.showUsers(answer);
-    if (!this.reader || answer.time === null || !this.reader.take(answer.time, answer.values)) return;
+    if (!this.reader || answer.time === null || !this.reader.update(answer.time, answer.values)) return;
     for (const { chart, read } of this.charts) chart.push(answer.time, read());
     this.gpuCards.forEach((card) => card.show(this.reader));
     this.draw();
@@ -112,75 +111,75 @@ export class HostView {
     const gpus = gpuLabels(answer.columns);
     this.charts = [...hostCharts(this.reader), ...gpuCharts(this.reader, gpus)];
     this.live.replaceChildren(...this.charts.map(({ chart }) => chart.node));
-    if (!this.charts.length) this.live.replaceChildren(element("div", { class: "empty" }, element("h2", {}, "No readings yet"), "The agent is known, but has not sent a record."));
+    if (!this.charts.length) this.live.replaceChildren(element("div", { class: "empty" }, element("h2", {}, "No readings yet"), "The agent has not sent a record yet."));
     this.gpuCards = gpus.map((gpu, index) => new GpuCard(gpu, index, answer.inventory));
-    this.gpuPart.replaceChildren(...(gpus.length ? [part("GPUs"), element("div", { class: "grid gpu-cards" }, ...this.gpuCards.map(({ node }) => node))] : []));
+    this.gpuPart.replaceChildren(...(gpus.length ? [sectionTitle("GPUs"), element("div", { class: "grid gpu-cards" }, ...this.gpuCards.map(({ node }) => node))] : []));
     this.showInventory(answer.inventory);
     this.preload();
   }
 
-  // The minutes before the page was opened; without them the charts simply start now.
+  // Load the minutes before the page was opened. Without them the charts start now.
   async preload() {
     const { reader } = this;
     const metrics = [...new Set(this.charts.flatMap(({ lines }) => lines.map(({ metric }) => metric)))];
     if (!metrics.length) return;
-    const past = await ask(`hosts/${encodeURIComponent(this.name)}/series`, { metric: metrics, start: `-${HISTORY_SECONDS}s`, step: "1s", rate: "true" }).catch(() => null);
+    const past = await request(`hosts/${encodeURIComponent(this.name)}/series`, { metric: metrics, start: `-${HISTORY_SECONDS}s`, step: "1s", rate: "true" }).catch(() => null);
     if (past === null || reader !== this.reader) return;
     for (const { chart, lines } of this.charts) chart.preload(past.times_unix, lines.map((line) => pastOf(past, line)));
     this.draw();
   }
 
   showHeading(host) {
-    const facts = [host.agent_version && `agent ${host.agent_version}`, host.last_report && `reported ${duration(host.age_seconds)} ago`, host.clock_skew_seconds !== null && `clock ${skew(host.clock_skew_seconds)}`, host.backlog_bytes ? `${bytes(host.backlog_bytes)} still to be sent` : ""];
+    const facts = [host.agent_version && `agent ${host.agent_version}`, host.last_report && `reported ${duration(host.age_seconds)} ago`, host.clock_skew_seconds !== null && `clock ${skew(host.clock_skew_seconds)}`, host.backlog_bytes ? `backlog ${bytes(host.backlog_bytes)}` : ""];
     setText(this.facts, facts.filter(Boolean).join(" · "));
   }
 
   showNotices(host) {
     const notices = [];
     const since = host.last_report ? ` since ${clock(host.last_report.unix)} (${duration(host.age_seconds)})` : "";
-    if (host.status === "not_reporting") notices.push(["bad", `This host has not reported${since}. The values below are its last ones.`]);
-    if (host.status === "ended") notices.push(["", `Its agent was stopped in order${since}.`]);
-    if (host.status === "waiting") notices.push(["", "No record has come yet."]);
-    if (host.duplicate) notices.push(["bad", "Two machines report under this name. Give each its own: the setting host in agent.toml."]);
-    const text = notices.map(([, words]) => words).join("\n");
-    if (text === this.noticed) return;
-    this.noticed = text;
-    this.notices.replaceChildren(...notices.map(([level, words]) => element("div", { class: `notice ${level}`.trim() }, words)));
+    if (host.status === "not_reporting") notices.push(["bad", `This host has not reported${since}. The values below are from its last record.`]);
+    if (host.status === "ended") notices.push(["", `Its agent was shut down. No records${since}.`]);
+    if (host.status === "waiting") notices.push(["", "No record received yet."]);
+    if (host.duplicate) notices.push(["bad", "Two machines report with this host name. Give one of them another name with the setting host in agent.toml."]);
+    const text = notices.map(([, text]) => text).join("\n");
+    if (text === this.noticesShown) return;
+    this.noticesShown = text;
+    this.notices.replaceChildren(...notices.map(([level, text]) => element("div", { class: `notice ${level}`.trim() }, text)));
   }
 
   showUnavailable(unavailable) {
     const text = JSON.stringify(unavailable);
     if (text === this.unavailableShown) return;
     this.unavailableShown = text;
-    this.unavailable.replaceChildren(...(unavailable.length ? [part("Unavailable readings"), unavailableTable(unavailable)] : []));
+    this.unavailable.replaceChildren(...(unavailable.length ? [sectionTitle("Unavailable readings"), unavailableTable(unavailable)] : []));
   }
 
   showEvents(events) {
     const text = JSON.stringify(events);
     if (text === this.eventsShown) return;
     this.eventsShown = text;
-    this.happened.replaceChildren(...(events.length ? [part("What happened"), card(table(["Time", "Event", "Where", "Told"], events.map(({ time, kind, resource, code, text: told }) => [
-      time ? moment(time.unix) : DASH, code ? `${kind} ${code}` : kind, resource ? element("span", { title: resource }, this.gpuName(resource)) : "host", told || DASH])))] : []));
+    this.events.replaceChildren(...(events.length ? [sectionTitle("Events"), card(table(["Time", "Event", "Resource", "Details"], events.map(({ time, kind, resource, code, text: details }) => [
+      time ? moment(time.unix) : DASH, code ? `${kind} ${code}` : kind, resource ? element("span", { title: resource }, this.gpuName(resource)) : "host", details || DASH])))] : []));
   }
 
   showUsers({ processes, runs }) {
     const text = JSON.stringify([processes, runs]);
     if (text === this.usersShown) return;
     this.usersShown = text;
-    this.who.replaceChildren(...[
-      ...(runs.length ? [part("Runs"), card(table(["Run", "Rank", "Step", "Step time", "Loss"], runs.map((run) => [run.run, String(run.rank), String(run.step), run.mean_step_seconds === null ? DASH : `${(run.mean_step_seconds * 1000).toFixed(0)} ms`, run.loss === null ? DASH : run.loss.toPrecision(4)])))] : []),
-      ...(processes.length ? [part("Processes"), card(table(["Process", "User", "Run", "Known by", "GPU memory", "Command"], processes.map((each) => [String(each.pid), each.user || DASH, each.run || DASH, each.source || DASH, bytes(each.gpu_memory_bytes), each.command || DASH])))] : []),
+    this.users.replaceChildren(...[
+      ...(runs.length ? [sectionTitle("Runs"), card(table(["Run", "Rank", "Step", "Step time", "Loss"], runs.map((run) => [run.run, String(run.rank), String(run.step), run.mean_step_seconds === null ? DASH : `${(run.mean_step_seconds * 1000).toFixed(0)} ms`, run.loss === null ? DASH : run.loss.toPrecision(4)])))] : []),
+      ...(processes.length ? [sectionTitle("Processes"), card(table(["Process", "User", "Run", "Source", "GPU memory", "Command"], processes.map((each) => [String(each.pid), each.user || DASH, each.run || DASH, each.source || DASH, bytes(each.gpu_memory_bytes), each.command || DASH])))] : []),
     ]);
   }
 
   showInventory(inventory) {
-    this.what.replaceChildren(...(inventory ? [part("Inventory"), element("div", { class: "two" }, ...inventoryCards(inventory))] : []));
+    this.inventory.replaceChildren(...(inventory ? [sectionTitle("Inventory"), element("div", { class: "two" }, ...inventoryCards(inventory))] : []));
   }
 }
 
 function hostCharts(reader) {
   return CHARTS.map((spec) => ({ spec, lines: spec.lines.filter((line) => reader.has(line)) })).filter(({ lines }) => lines.length).map(({ spec, lines }) => {
-    const chart = new Chart(spec.title, lines.map(({ label }) => label), { write: spec.write, least: spec.least, most: spec.most, seconds: HISTORY_SECONDS });
+    const chart = new Chart(spec.title, lines.map(({ label }) => label), { write: spec.write, minTop: spec.minTop, maxTop: spec.maxTop, seconds: HISTORY_SECONDS });
     const read = () => {
       chart.top = spec.top ? spec.top((line) => reader.read(line)) : null;
       return lines.map((line) => reader.read(line));
@@ -192,7 +191,7 @@ function hostCharts(reader) {
 function gpuCharts(reader, gpus) {
   return GPU_CHARTS.filter(({ metric }) => reader.has({ metric })).map((spec) => {
     const lines = gpus.map((gpu) => ({ metric: spec.metric, only: { gpu } }));
-    const chart = new Chart(spec.title, gpus.map((gpu, index) => `GPU ${index}`), { write: spec.write, top: spec.top, seconds: HISTORY_SECONDS, tell: spread(spec.write) });
+    const chart = new Chart(spec.title, gpus.map((gpu, index) => `GPU ${index}`), { write: spec.write, top: spec.top, seconds: HISTORY_SECONDS, summarise: rangeText(spec.write) });
     const read = () => {
       if (spec.topMetric) chart.top = reader.read({ metric: spec.topMetric, only: { gpu: gpus[0] } });
       return lines.map((line) => reader.read(line));
@@ -201,7 +200,7 @@ function gpuCharts(reader, gpus) {
   });
 }
 
-const spread = (write) => (values) => {
+const rangeText = (write) => (values) => {
   const known = values.filter((value) => value !== null);
   if (!known.length) return DASH;
   const [low, high] = [Math.min(...known), Math.max(...known)];
@@ -227,7 +226,7 @@ class GpuCard {
     this.slowdown = known?.slowdown_temperature_celsius ?? null;
     this.busy = meter("busy");
     this.memory = meter("memory");
-    this.temperature = meter("heat");
+    this.temperature = meter("temperature");
     this.power = meter("power");
     this.clock = element("dd");
     this.title = `GPU ${known?.index ?? index}`;
@@ -239,43 +238,45 @@ class GpuCard {
   show(reader) {
     const read = (metric) => reader.read({ metric, only: { gpu: this.gpu } });
     const [used, total] = [read(GPU_CARD.memoryUsed), read(GPU_CARD.memoryTotal)];
-    const [heat, slow] = [read(GPU_CARD.temperature), read(GPU_CARD.slowdown) ?? this.slowdown];
+    const [temperature, slowdown] = [read(GPU_CARD.temperature), read(GPU_CARD.slowdown) ?? this.slowdown];
     const [power, limit] = [read(GPU_CARD.power), read(GPU_CARD.powerLimit)];
-    const share = (part, whole) => (part === null || !whole ? null : part / whole);
+    const ratio = (value, total) => (value === null || !total ? null : value / total);
     this.busy.set(read(GPU_CARD.busy), percent(read(GPU_CARD.busy)));
-    this.memory.set(share(used, total), total ? `${bytes(used)} of ${bytes(total)}` : bytes(used));
-    const margin = heat === null || slow === null ? null : slow - heat;
-    this.temperature.set(share(heat, slow ?? 100), slow === null ? fixed(heat, 0, "°C") : `${fixed(heat, 0)} of ${fixed(slow, 0, "°C")}`, margin === null ? "" : margin <= 2 ? "bad" : margin <= 8 ? "warn" : "");
-    this.power.set(share(power, limit), limit ? `${fixed(power, 0)} of ${fixed(limit, 0, "W")}` : fixed(power, 0, "W"));
+    this.memory.set(ratio(used, total), total ? `${bytes(used)} of ${bytes(total)}` : bytes(used));
+    const margin = temperature === null || slowdown === null ? null : slowdown - temperature;
+    this.temperature.set(ratio(temperature, slowdown ?? 100), slowdown === null ? fixed(temperature, 0, "°C") : `${fixed(temperature, 0)} of ${fixed(slowdown, 0, "°C")}`, margin === null ? "" : margin <= 2 ? "bad" : margin <= 8 ? "warn" : "");
+    this.power.set(ratio(power, limit), limit ? `${fixed(power, 0)} of ${fixed(limit, 0, "W")}` : fixed(power, 0, "W"));
     setText(this.clock, hertz(read(GPU_CARD.clock)));
   }
 }
 
-const REASONS = ["failed", "timed_out", "denied", "stale", "unknown", "unsupported", "absent"];
+// Reasons of unavailable readings in the order of display.
+const REASONS = { failed: "failed", timed_out: "timed out", denied: "no permission", stale: "does not change", unknown: "unknown reason", unsupported: "not supported", absent: "not present" };
+const ORDER = Object.keys(REASONS);
 
-// What can be helped stands first; what many resources share is one row.
-function gathered(unavailable) {
+// Merge readings that differ only in the resource. Those with a remedy come first.
+function mergeResources(unavailable) {
   const rows = new Map();
-  for (const { resource, ...unavailable_reading } of unavailable) {
-    const key = JSON.stringify(unavailable_reading);
-    if (!rows.has(key)) rows.set(key, { ...unavailable_reading, resources: [] });
+  for (const { resource, ...reading } of unavailable) {
+    const key = JSON.stringify(reading);
+    if (!rows.has(key)) rows.set(key, { ...reading, resources: [] });
     if (resource) rows.get(key).resources.push(resource);
   }
-  return [...rows.values()].sort((a, b) => REASONS.indexOf(a.reason) - REASONS.indexOf(b.reason));
+  return [...rows.values()].sort((a, b) => ORDER.indexOf(a.reason) - ORDER.indexOf(b.reason));
 }
 
-const listed = (resources) => (resources.length > 1 ? element("span", { title: resources.join("\n") }, `${resources.length} resources`) : resources[0]);
+const resourceList = (resources) => (resources.length > 1 ? element("span", { title: resources.join("\n") }, `${resources.length} resources`) : resources[0]);
 
 function unavailableTable(unavailable) {
-  return card(table(["Probe", "What", "Reason", "Detail", "What to do"], gathered(unavailable).map((unavailable_reading) => [
-    unavailable_reading.probe, element("span", {}, unavailable_reading.metric || "everything", ...(unavailable_reading.resources.length ? [" of ", listed(unavailable_reading.resources)] : [])),
-    element("span", { class: `reason ${unavailable_reading.reason}` }, unavailable_reading.reason.replace("_", " ")), unavailable_reading.detail, unavailable_reading.remedy || DASH])));
+  return card(table(["Probe", "Metric", "Reason", "Detail", "Remedy"], mergeResources(unavailable).map((reading) => [
+    reading.probe, element("span", {}, reading.metric || "all metrics", ...(reading.resources.length ? [" of ", resourceList(reading.resources)] : [])),
+    element("span", { class: `reason ${reading.reason}` }, REASONS[reading.reason] ?? reading.reason), reading.detail, reading.remedy || DASH])));
 }
 
 function pairs(title, entries) {
-  const told = entries.filter(([, value]) => value !== null && value !== undefined && value !== "");
-  if (!told.length) return null;
-  return card(element("h3", {}, title), element("dl", { class: "pairs" }, ...told.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, String(value))])));
+  const filled = entries.filter(([, value]) => value !== null && value !== undefined && value !== "");
+  if (!filled.length) return null;
+  return card(element("h3", {}, title), element("dl", { class: "pairs" }, ...filled.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, String(value))])));
 }
 
 function inventoryCards(inventory) {

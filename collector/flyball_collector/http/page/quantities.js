@@ -1,4 +1,4 @@
-// What the host view draws, in terms of declared metrics; a metric that no layout has leaves its line out.
+// Charts of the host view, by metric. A line is omitted if the layout does not have its metric.
 
 import { bytes, bits, fixed, percent } from "./format.js";
 
@@ -21,14 +21,14 @@ export const CHARTS = [
     { label: "in", metric: "network_received_bytes_total", rate: true },
     { label: "out", metric: "network_sent_bytes_total", rate: true },
   ] },
-  { title: "Pressure", write: percent, least: 0.02, most: 1, lines: [
+  { title: "Pressure", write: percent, minTop: 0.02, maxTop: 1, lines: [
     { label: "CPU", metric: "pressure_seconds_total", rate: true, only: { resource: "cpu", extent: "some" } },
     { label: "mem", metric: "pressure_seconds_total", rate: true, only: { resource: "memory", extent: "some" } },
     { label: "I/O", metric: "pressure_seconds_total", rate: true, only: { resource: "io", extent: "some" } },
   ] },
 ];
 
-// One line a GPU. The top of an axis that has a `topMetric` is the first GPU's.
+// One line for each GPU. With `topMetric`, the axis ends at that metric of the first GPU.
 export const GPU_CHARTS = [
   { title: "GPU busy", write: percent, top: 1, metric: "gpu_utilization_ratio" },
   { title: "GPU memory", write: bytes, metric: "gpu_memory_used_bytes", topMetric: "gpu_memory_total_bytes" },
@@ -48,7 +48,7 @@ export const GPU_CARD = {
 
 export const matches = (labels, only) => Object.entries(only).every(([name, value]) => labels[name] === value);
 
-// Looks values up in one answer and the one before it.
+// Reads values from the newest answer and the one before it.
 export class Reader {
   constructor(columns) {
     this.columns = columns;
@@ -59,7 +59,7 @@ export class Reader {
     });
   }
 
-  take(time, values) {
+  update(time, values) {
     if (this.time !== undefined && time <= this.time) return false;
     this.before = this.time === undefined ? null : { time: this.time, values: this.values };
     this.time = time;
@@ -73,10 +73,10 @@ export class Reader {
 
   has(line) { return this.indexes(line).length > 0; }
 
-  // The sum of what is known among the columns that the line selects; null when nothing is.
+  // Return the sum of the known values of the line's columns; null if none is known.
   read(line) {
-    const told = this.indexes(line).map((index) => (line.rate ? this.rate(index) : this.values[index])).filter((value) => value !== null);
-    return told.length ? told.reduce((sum, value) => sum + value, 0) : null;
+    const known = this.indexes(line).map((index) => (line.rate ? this.rate(index) : this.values[index])).filter((value) => value !== null);
+    return known.length ? known.reduce((sum, value) => sum + value, 0) : null;
   }
 
   rate(index) {

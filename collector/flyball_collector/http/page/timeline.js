@@ -1,22 +1,22 @@
-// The timeline of the whole fleet: what stands, and what was raised, changed and cleared lately.
+// The timeline of the fleet: active conditions, and the history of raised, changed and cleared ones.
 
-import { ask } from "./api.js";
-import { card, conditionList, part, timelineTable } from "./diagnosis.js";
+import { request } from "./api.js";
+import { card, conditionList, sectionTitle, timelineTable } from "./diagnosis.js";
 import { element, setText } from "./dom.js";
 
 const PAGE = 200;
-const LEVELS = [["info", "Everything"], ["warning", "Warnings"], ["critical", "Critical"]];
+const LEVELS = [["info", "Info"], ["warning", "Warning"], ["critical", "Critical"]];
 
 export class TimelineView {
-  constructor(place) {
+  constructor(container) {
     this.severity = "info";
     this.chips = LEVELS.map(([level, label]) => element("button", { class: "chip", type: "button", "aria-pressed": String(level === this.severity), onclick: () => this.choose(level) }, label));
     this.active = element("div");
     this.list = element("div");
-    this.more = element("button", { class: "quiet", type: "button", onclick: () => this.older() }, "Older");
+    this.more = element("button", { class: "quiet", type: "button", onclick: () => this.older() }, "Show older");
     this.more.hidden = true;
     this.old = [];
-    place.append(element("a", { href: "#/" }, "← All hosts"), element("div", { class: "title" }, element("h1", {}, "Timeline"), element("div", { class: "chips" }, ...this.chips)), this.active, this.list, this.more);
+    container.append(element("a", { href: "#/" }, "← All hosts"), element("div", { class: "title" }, element("h1", {}, "Timeline"), element("div", { class: "chips" }, element("span", { class: "facts" }, "Minimum severity"), ...this.chips)), this.active, this.list, this.more);
   }
 
   path() { return "events"; }
@@ -33,13 +33,13 @@ export class TimelineView {
   }
 
   async refresh() {
-    const wanted = this.severity;
-    const answer = await ask(this.path(), this.query()).catch(() => null);
-    if (answer && wanted === this.severity) this.show(answer);
+    const requested = this.severity;
+    const answer = await request(this.path(), this.query()).catch(() => null);
+    if (answer && requested === this.severity) this.show(answer);
   }
 
   async show(answer) {
-    const active = await ask("conditions", { severity: this.severity, limit: 50 }).catch(() => null);
+    const active = await request("conditions", { severity: this.severity, limit: 50 }).catch(() => null);
     const text = JSON.stringify([answer, active, this.old.length]);
     if (text === this.shown) return;
     this.shown = text;
@@ -47,7 +47,7 @@ export class TimelineView {
     if (this.next === undefined) this.next = answer.next;
     if (active) {
       const rest = active.total - active.conditions.length;
-      this.active.replaceChildren(...(active.conditions.length ? [part(`Stands now: ${active.total}`), card(conditionList(active.conditions), rest > 0 ? element("p", { class: "muted" }, `and ${rest} more`) : null)] : []));
+      this.active.replaceChildren(...(active.conditions.length ? [sectionTitle(`Active now: ${active.total}`), card(conditionList(active.conditions), rest > 0 ? element("p", { class: "muted" }, `and ${rest} more`) : null)] : []));
     }
     this.paint(answer.complete);
   }
@@ -55,14 +55,14 @@ export class TimelineView {
   paint(complete = true) {
     const last = this.newest.at(-1)?.id ?? "";
     const events = [...this.newest, ...this.old.filter((event) => event.id < last)];
-    const nothing = element("p", { class: "muted" }, "Nothing was raised, changed or cleared.");
-    this.list.replaceChildren(part("Lately"), card(complete ? null : element("p", { class: "warn" }, "The store does not answer: only the newest are shown."), events.length ? timelineTable(events) : nothing));
+    const none = element("p", { class: "muted" }, "No events.");
+    this.list.replaceChildren(sectionTitle("History"), card(complete ? null : element("p", { class: "warn" }, "The store is unavailable. Only recent events are shown."), events.length ? timelineTable(events) : none));
     this.more.hidden = !this.next;
-    setText(this.more, "Older");
+    setText(this.more, "Show older");
   }
 
   async older() {
-    const answer = await ask("events", { ...this.query(), cursor: this.next }).catch(() => null);
+    const answer = await request("events", { ...this.query(), cursor: this.next }).catch(() => null);
     if (!answer) return;
     this.old = [...this.old, ...answer.events];
     this.next = answer.next;

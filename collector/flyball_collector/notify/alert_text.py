@@ -1,0 +1,118 @@
+"""The texts of notifications: alert names, labels, annotations and links of an entry."""
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from flyball_collector.diagnosis.kinds import BY_NAME
+from flyball_collector.timeline.entry import Entry
+
+_MAX_LABEL = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Base addresses of links. Empty: no link."""
+
+    external_url: str = ""
+    runbook_url: str = ""
+
+    def page(self, entry: Entry) -> str:
+        """Return the address of the page about the entry's subject."""
+        base = self.external_url.rstrip("/")
+        if not base:
+            return ""
+        return f"{base}/#/host/{quote(entry.host, safe='')}" if entry.host else f"{base}/"
+
+    def runbook(self, entry: Entry) -> str:
+        """Return the address of the runbook."""
+        return f"{self.runbook_url.rstrip('/')}/{alert_name(entry)}.md" if self.runbook_url else ""
+
+
+_ALERTS = {
+    "memory_exhaustion": "HostOomRisk",
+    "thermal_slowdown": "GpuThermalRisk",
+    "disk_full": "DiskFullRisk",
+    "gpu_ecc": "GpuEccUncorrected",
+    "power_brake": "GpuPowerBrake",
+    "power_capped": "GpuPowerCapped",
+    "cooling_outlier": "GpuCoolingOutlier",
+    "nvlink_down": "GpuNvlinkDown",
+    "pcie_degraded": "GpuPcieDegraded",
+    "infiniband_flap": "InfinibandFlapping",
+    "oom_kill": "HostOomKill",
+    "co_tenant": "GpuCoTenant",
+    "straggler": "RunStraggler",
+    "fail_slow": "RunFailSlow",
+    "slow_start": "RunSlowStart",
+    "load_imbalance": "RunLoadImbalance",
+    "step_outliers": "RunStepOutliers",
+    "loss_not_finite": "RunLossNotFinite",
+    "host_lost": "AgentDown",
+    "gpu_not_reporting": "GpuDriverNotReporting",
+    "agent_degraded": "SpoolDegraded",
+}
+_MILD_ALERTS = {"gpu_xid": "GpuXidWarning", "gpu_row_remap": "GpuRowRemapPending"}
+_CRITICAL_ALERTS = {"gpu_xid": "GpuXidCritical", "gpu_row_remap": "GpuRowRemapFailure"}
+
+
+def alert_name(entry: Entry, severity: str = "") -> str:
+    """Return the alert's name, which the Prometheus rules and the runbooks share, or the kind in camel case."""
+    by_severity = _CRITICAL_ALERTS if (severity or entry.severity) == "critical" else _MILD_ALERTS
+    if entry.kind == "memory_exhaustion" and entry.gpu:
+        return "FlyballGpuOomRisk"
+    camel = "".join(word.capitalize() for word in entry.kind.split("_"))
+    return f"Flyball{by_severity.get(entry.kind) or _ALERTS.get(entry.kind) or camel}"
+
+
+def labels(entry: Entry, *, severity: str = "") -> dict[str, str]:
+    """Return the labels that identify an alert, without empty ones, which mean the same as missing ones."""
+    values = {
+        "alertname": alert_name(entry, severity),
+        "kind": entry.kind,
+        "severity": severity or entry.severity,
+        "instance": entry.host,
+        "gpu": entry.gpu,
+        "run": entry.run,
+        "rank": "" if entry.rank is None else str(entry.rank),
+        "resource": entry.resource,
+    }
+    return {name: _plain(value) for name, value in values.items() if value}
+
+
+def annotations(entry: Entry, links: Links) -> dict[str, str]:
+    """Return the texts for people: the meaning of the kind, the observation and the runbook."""
+    texts = {
+        "summary": summary(entry.kind),
+        "description": description(entry),
+        "runbook_url": links.runbook(entry),
+    }
+    return {name: value for name, value in texts.items() if value}
+
+
+def summary(kind: str) -> str:
+    """Return the meaning of a kind."""
+    known = BY_NAME.get(kind)
+    return known.meaning if known else kind
+
+
+def description(entry: Entry) -> str:
+    """Return the observation with its place, its confidence and the time left."""
+    text = f"{entry.subject_text()}: {entry.because}" if entry.because else entry.subject_text()
+    if entry.is_active and entry.seconds_left:  # 0: it happens already, as the reason states
+        text += f"; {duration_text(entry.seconds_left)} left"
+    if entry.confidence is not None:
+        text += f" ({entry.confidence:.0%} sure)"
+    return _plain(text, 2000)
+
+
+def duration_text(seconds: float) -> str:
+    """Return a duration in its largest sensible unit: 90 → 90 s, 600 → 10 min."""
+    for size, unit, minimum in ((86400.0, "d", 172800.0), (3600.0, "h", 7200.0), (60.0, "min", 120.0)):
+        if seconds >= minimum:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _plain(text: str, limit: int = _MAX_LABEL) -> str:
+    """Return a host's text without control characters, and shortened."""
+    return "".join(character if character.isprintable() else "�" for character in text[:limit])

@@ -1,0 +1,45 @@
+"""Opens stores by URL."""
+
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from flyball_collector.store.contract import Store, StoreError
+from flyball_collector.store.memory import MemoryStore
+from flyball_collector.store.sqlite import SqliteStore
+
+
+def open_store(url: str) -> Store:
+    """Open the store of `store.url`: `sqlite:///relative`, `sqlite:////absolute` or `memory:`."""
+    scheme = url.partition(":")[0]
+    opener = _OPENERS.get(scheme)
+    if opener is None:
+        known = ", ".join(f"{name}:" for name in sorted(_OPENERS))
+        raise StoreError(f"store.url {url!r}: unknown scheme {scheme!r}; expected {known}")
+    return opener(url)
+
+
+def open_existing(url: str) -> Store:
+    """Open an existing store. A missing one is an error instead of being created."""
+    if url.startswith("memory:"):
+        raise StoreError("store.url is memory: such a store exists only inside its collector and cannot be opened")
+    file = Path(unquote(url.removeprefix("sqlite:///")))
+    if url.startswith("sqlite:") and not file.exists():
+        raise StoreError(f"{file} does not exist; check store.url")
+    return open_store(url)
+
+
+def _open_sqlite(url: str) -> Store:
+    parts = urlsplit(url)
+    if parts.netloc or len(parts.path) < 2:
+        raise StoreError(f"store.url {url!r}: expected sqlite:////absolute/path or sqlite:///relative/path")
+    return SqliteStore(unquote(parts.path[1:]))
+
+
+def _open_memory(url: str) -> Store:
+    if url.removeprefix("memory:") not in {"", "//"}:
+        raise StoreError(f"store.url {url!r}: expected only memory:")
+    return MemoryStore()
+
+
+_OPENERS: dict[str, Callable[[str], Store]] = {"memory": _open_memory, "sqlite": _open_sqlite}
