@@ -41,7 +41,7 @@ check: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/python -m tests.plain_words
 	$(BIN)/mypy $(TYPED)
-	$(BIN)/mypy grafana/generator tests
+	$(BIN)/mypy docs/generator grafana/generator tests
 	$(BIN)/lint-imports --no-cache
 	$(MAKE) --no-print-directory proto-fresh generated-fresh
 
@@ -62,24 +62,17 @@ proto-fresh:
 	@rm -rf build/proto && mkdir -p build/proto
 	@$(BIN)/python -m tests.proto_generation build/proto
 	@for made in build/proto/flyball_proto/v1/*; do \
-	  cmp --silent $$made proto/flyball_proto/v1/$$(basename $$made) || { echo "$$(basename $$made) is stale: run 'make proto'"; exit 1; }; done
+	  cmp -s $$made proto/flyball_proto/v1/$$(basename $$made) || { echo "$$(basename $$made) is stale: run 'make proto'"; exit 1; }; done
 
 ## Documents and examples that are made from the code.
 generated: .venv/.dev
-	$(BIN)/python -m flyball.metrics_document
-	$(BIN)/python -m flyball_collector.diagnosis.kinds_document docs/kinds.md
-	$(BIN)/python -m flyball_collector.diagnosis.health.xid_document docs/xids.md
-	$(BIN)/python -m flyball_collector.advice.rules_document docs/advice.md
-	$(BIN)/python -m flyball_planner.catalogue.document docs/hardware.md
-	$(BIN)/python -m flyball_audit.document docs/audit.md
-	$(BIN)/python -m flyball.configuration_document
-	$(BIN)/python -m flyball_planner.report.document docs/plan.schema.json
+	$(BIN)/python -m docs.generator
 	$(BIN)/python -m grafana.generator
 
 generated-fresh: .venv/.dev
-	@$(BIN)/python -m pytest --quiet tests/client/test_metrics_document.py tests/collector/diagnosis/test_kinds_document.py tests/collector/diagnosis/health/test_xid_document.py tests/collector/advice/test_rules_document.py tests/planner/catalogue/test_document.py tests/audit/test_document.py tests/client/test_configuration_document.py tests/planner/report/test_reports.py tests/client/test_documents.py tests/grafana/test_generated.py
+	@$(BIN)/python -m pytest --quiet tests/docs/test_generated.py tests/grafana/test_generated.py tests/client/test_documents.py
 
-## Pin every package anew, with hashes.
+## Pin the newest allowed version of every package, with hashes.
 constraints: .venv/.dev
 	$(BIN)/python -m piptools --version >/dev/null || $(PIP) pip-tools
 	$(BIN)/python tests/pin_packages.py

@@ -1,11 +1,7 @@
-"""Write the agent's part of `docs/metrics.md` from the metrics that probes declare.
-
-Run it with `python -m flyball_agent.metrics_document`.
-"""
+"""The agent's part of `docs/metrics.md`, from the metrics that probes declare."""
 
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from flyball_agent.accelerators.catalogue import build_accelerator_probes
 from flyball_agent.probes.catalogue import linux_probes
@@ -20,7 +16,7 @@ HEAD = """\
 # Metrics
 
 All metrics of the agents, the diagnosis and the collector. This page is generated from the declarations in the code
-with `python -m flyball.metrics_document`; a test checks that it is up to date.
+with `make generated`; a test checks that it is up to date.
 
 - Names are those in Prometheus. Each series also has the label `instance`, the host.
 - Units are base units, and ratios are between 0 and 1. Counters (`_total`) only grow while the agent runs.
@@ -101,16 +97,3 @@ def build() -> str:
     """Return the page for all probes with the default settings."""
     settings = AgentSettings()
     return document(linux_probes(settings), build_accelerator_probes(settings), SelfProbe(SelfMetrics()))
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Write the page to the given file, or to standard output."""
-    if arguments:
-        Path(arguments[0]).write_text(build(), encoding="utf-8")
-    else:
-        sys.stdout.write(build())
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,8 +1,6 @@
-"""Writes `docs/audit.md` from the rules: `python -m flyball_audit.document docs/audit.md`."""
+"""The page of the audit, `docs/audit.md`, from its rules."""
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 from flyball_audit.facts import BEARINGS, FACTS, Bearing, Fact, Verdict
 from flyball_audit.manual import GAINS, HEAD, LIMITS, MEASURED, SETTINGS, SUPPRESSING
@@ -84,7 +82,3 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     lines += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
     return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(page(), encoding="utf-8")

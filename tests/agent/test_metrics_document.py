@@ -1,11 +1,7 @@
 """Tests of the document of metrics."""
 
-from pathlib import Path
-
-import pytest
-
 from flyball_agent.accelerators.catalogue import build_accelerator_probes
-from flyball_agent.metrics_document import build, main, resolution, row
+from flyball_agent.metrics_document import build, resolution, row
 from flyball_agent.probes.catalogue import build_host_probes
 from flyball_agent.self_metrics import SelfMetrics, SelfProbe
 from flyball_agent.settings import AgentSettings
@@ -28,10 +24,3 @@ def test_a_row_has_all_columns() -> None:
     carrier = state("carrier", "The link.", ("down", "up"))
     assert row(carrier, "amd") == "| `flyball_carrier` | state | state |  |  | amd | The link. (down, up) |"
     assert resolution(carrier) == ""
-
-
-def test_writes_or_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The document goes to the given file, or to standard output."""
-    assert main([str(tmp_path / "metrics.md")]) == 0
-    assert main([]) == 0
-    assert (tmp_path / "metrics.md").read_text(encoding="utf-8") == capsys.readouterr().out == build()

@@ -19,11 +19,6 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "audit"
 
 
-def test_the_page_is_todays() -> None:
-    """`python -m flyball_audit.document docs/audit.md` writes it."""
-    assert (ROOT / "docs/audit.md").read_text(encoding="utf-8") == page()
-
-
 def test_every_rule_has_its_section_and_every_fact_its_row() -> None:
     """And no name stands twice."""
     text = page()

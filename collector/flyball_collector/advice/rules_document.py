@@ -1,9 +1,7 @@
-"""Writes `docs/advice.md`: `python -m flyball_collector.advice.rules_document docs/advice.md`."""
+"""The page of all rules of advice, `docs/advice.md`."""
 
 import inspect
-import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from types import ModuleType
 
 from flyball_collector.advice.rule import Rule
@@ -13,7 +11,7 @@ HEAD = """\
 # Rules of advice
 
 These are all rules of advice. The page is generated from the code
-(`python -m flyball_collector.advice.rules_document docs/advice.md`; a test keeps it up to date).
+(`make generated`; a test keeps it up to date).
 Background: [how advice is made](explanation/advice.md).
 
 - A rule is evaluated where a condition of one of its [kinds](kinds.md) is active. It gives advice if the facts of the
@@ -46,16 +44,3 @@ def _row(rule: Rule) -> str:
     consent = f"{rule.safety}, changes results" if rule.changes_results else rule.safety
     effort = rule.effort.name.lower()
     return f"| `{rule.name}` | {rule.description} | {kinds} | {consent} | {effort} | {yields_to} | {rule.source} |"
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Write the page to the given file, or print it."""
-    if arguments:
-        Path(arguments[0]).write_text(document(), encoding="utf-8")
-    else:
-        print(document(), end="")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

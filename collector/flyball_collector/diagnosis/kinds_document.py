@@ -1,8 +1,6 @@
-"""Writes `docs/kinds.md`: `python -m flyball_collector.diagnosis.kinds_document docs/kinds.md`."""
+"""The page of all kinds of condition, `docs/kinds.md`."""
 
-import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 
 from flyball_collector.diagnosis.kinds import KINDS, EventKind, Group
 
@@ -10,7 +8,7 @@ HEAD = """\
 # Kinds of condition
 
 These are all conditions that the diagnosis can report. The page is generated from the code
-(`python -m flyball_collector.diagnosis.kinds_document docs/kinds.md`; a test keeps it up to date).
+(`make generated`; a test keeps it up to date).
 Background: [how each kind is recognised](explanation/detectors.md).
 
 - A condition is *raised* after its entry level has held for the time in the column "raised after". It is *cleared*
@@ -50,16 +48,3 @@ def _row(kind: EventKind) -> str:
     explained = ", ".join(f"`{name}`" for name in kind.explained_by)
     times = f"{kind.raise_after_seconds:g} s | {kind.clear_after_seconds:g} s"
     return f"| `{kind.name}` | {kind.scope} | {kind.severity.word} | {kind.meaning} | {times} | {explained} |"
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Write the page to the given file, or print it."""
-    if arguments:
-        Path(arguments[0]).write_text(document(), encoding="utf-8")
-    else:
-        print(document(), end="")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

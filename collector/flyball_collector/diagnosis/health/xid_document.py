@@ -1,8 +1,5 @@
-"""Writes `docs/xids.md`: `python -m flyball_collector.diagnosis.health.xid_document docs/xids.md`."""
+"""The page of all XIDs, `docs/xids.md`."""
 
-import sys
-from collections.abc import Sequence
-from pathlib import Path
 
 from flyball_collector.diagnosis.health.xid_catalogue import XIDS, Xid
 
@@ -10,7 +7,7 @@ HEAD = """\
 # XIDs
 
 These are the errors of NVIDIA's driver that Flyball knows. The page is generated from its table
-(`python -m flyball_collector.diagnosis.health.xid_document docs/xids.md`; a test keeps it up to date).
+(`make generated`; a test keeps it up to date).
 Sources: NVIDIA's public XID catalogue for Ampere and newer GPUs (docs.nvidia.com/deploy/xid-errors, as of October
 2025), the component lists of leptonai/gpud, and NVIDIA's guide to GPU memory errors.
 
@@ -32,16 +29,3 @@ def document() -> str:
 
 def _row(xid: Xid) -> str:
     return f"| {xid.code} | {xid.belongs_to} | {xid.name} | {xid.action} | {xid.disputed} |\n"
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Write the page to the given file, or print it."""
-    if arguments:
-        Path(arguments[0]).write_text(document(), encoding="utf-8")
-    else:
-        print(document(), end="")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -4,19 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from flyball.configuration_document import documents
 from flyball_agent.settings import AgentSettings
 from flyball_collector.settings import CollectorSettings
 from flyball_daemon.keys import describe
 from flyball_daemon.settings import load
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.mark.parametrize("name", sorted(documents()))
-def test_the_documents_are_up_to_date(name: str) -> None:
-    """`python -m flyball.configuration_document` would change nothing."""
-    assert (ROOT / name).read_text(encoding="utf-8") == documents()[name]
 
 
 @pytest.mark.parametrize(("daemon", "kind"), [("agent", AgentSettings), ("collector", CollectorSettings)])

@@ -1,0 +1,1 @@
+"""Generate the documents that come from the code."""
