@@ -1,1 +1,1 @@
-"""Predict memory, time and cost before a run."""
+"""Predicts memory, time and cost of trainings."""

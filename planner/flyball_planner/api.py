@@ -1,4 +1,4 @@
-"""The planner from Python: a plan in one call, and the names that earlier scripts know.
+"""The planner's Python interface: a plan in one call, and the other public names.
 
 >>> from flyball_planner.api import plan
 >>> made = plan(model="gpt2-xl", hardware="A100_80GB_fp16", devices=8, training={"batch_size": 512, "tokens": 30e9})
@@ -23,10 +23,10 @@ from flyball_planner.models.families import model_cost, model_names, register_mo
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.plan.plan import Plan
 from flyball_planner.report.render import ReportFormat, render
-from flyball_reports.specification.entry import Entry
+from flyball_reports.specification.source_value import SourceValue
 
 if TYPE_CHECKING:
-    from flyball_planner.calibration.compare import Calibration
+    from flyball_planner.calibration.comparison import CalibrationResult
     from flyball_planner.plan.make import make_plan
     from flyball_planner.specification.specification import Specification
     from flyball_planner.storage.estimator import StorageEstimator
@@ -42,8 +42,8 @@ _LATER = {
     "StorageEstimator": "flyball_planner.storage.estimator",
     "make_plan": "flyball_planner.plan.make",
 }
-"""What needs numpy, whose import takes longer than everything else here: it waits until it is asked for, as the imports
-within the functions below do."""
+"""Names that need numpy, which takes longer to import than everything else here. They are imported on first use, like
+the imports inside the functions below."""
 
 
 def __getattr__(name: str) -> object:
@@ -58,7 +58,7 @@ def plan(
     devices: int | None = None,
     **sections: Mapping[str, object] | Sequence[object] | str,
 ) -> Plan:
-    """A plan from the sections of a specification; a name alone stands for a section that says no more.
+    """Return the plan for the sections of a specification. A plain name is short for a section with only that name.
 
     >>> made = plan(
     ...     model={"name": "mlp", "d_in": 784, "d_out": 10, "layers": [512, 256], "n": 60_000, "epochs": 10},
@@ -68,10 +68,10 @@ def plan(
     >>> made.model.parameters, made.training.steps
     (535818, 4688)
 
-    A model of your own is taken as it is: a `TransformerShape`, or the `ModelCost` that `trace_module` gives for any
+    The model may also be a `TransformerShape`, or the `ModelCost` that `trace_module` returns for any
     `torch.nn.Module`.
 
-    Measured runs narrow the estimates: a file of them, or a list; what a run leaves out is as in the plan.
+    `calibration` names a file of measured runs or lists them. What a run leaves out is taken from the plan.
 
     >>> sections = {"training": {"batch_size": 512, "sequence": 1024, "tokens": 30e9}}
     >>> measured = [{"micro_batch": 8, "step_seconds": 5.1}, {"micro_batch": 4, "step_seconds": 5.3}]
@@ -79,7 +79,7 @@ def plan(
     >>> narrowed.calibration.step.runs
     2
 
-    A mistake is told with what was probably meant, all of them at once:
+    All mistakes are reported at once, with suggestions:
 
     >>> plan(model="gpt2-xxl", hardware="RTX_4090_fp16", training={"optimiser": "adamw"})
     Traceback (most recent call last):
@@ -87,36 +87,36 @@ def plan(
     flyball_reports.specification.problems.SpecificationError: ...
     """
     from flyball_planner.plan.make import make_plan  # noqa: PLC0415
-    from flyball_planner.specification.read import read_entry  # noqa: PLC0415
+    from flyball_planner.specification.reader import read_entry  # noqa: PLC0415
 
     where: dict[str, object] = {"device": hardware} if isinstance(hardware, str) else dict(hardware)
     if devices is not None:
         where["devices"] = devices
-    own = model if isinstance(model, TransformerShape | ModelCost) else None
-    what = {"name": model} if isinstance(model, str) else {"name": "own"} if own else model
+    subject = model if isinstance(model, TransformerShape | ModelCost) else None
+    what = {"name": model} if isinstance(model, str) else {"name": "subject"} if subject else model
     root = _entry({"model": what, "hardware": where, **sections})
-    return make_plan(read_entry(root, files=_beside(Path()), subject=own))
+    return make_plan(read_entry(root, files=_beside(Path()), subject=subject))
 
 
 def plan_file(path: str | Path) -> Plan:
-    """The plan of a specification in YAML.
+    """Return the plan of a YAML specification.
 
     >>> import tempfile
-    >>> from flyball_planner.specification.bundled import example_text
+    >>> from flyball_planner.specification.example_files import example_text
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "run.yaml").write_text(example_text("linear_regression"))
     >>> plan_file(folder / "run.yaml").computation.bottleneck
     'compute-bound'
     """
     from flyball_planner.plan.make import make_plan  # noqa: PLC0415
-    from flyball_planner.specification.read import read_specification  # noqa: PLC0415
+    from flyball_planner.specification.reader import read_specification  # noqa: PLC0415
 
     file = Path(path)
     return make_plan(read_specification(file.read_text(encoding="utf-8"), str(file), _beside(file.parent)))
 
 
-def calibrate(path: str | Path) -> "Calibration":
-    """What a file of measured runs teaches, and how near the estimates come with and without it.
+def calibrate(path: str | Path) -> "CalibrationResult":
+    """Learn from a file of measured runs and compare the estimates with and without it.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "measured.csv"
@@ -125,8 +125,8 @@ def calibrate(path: str | Path) -> "Calibration":
     >>> [str(each.kind) for each in learned.learned], learned.refused
     (['transformer on A100 SXM4 80GB'], ())
     """
-    from flyball_planner.calibration.compare import calibrate as learn  # noqa: PLC0415
-    from flyball_planner.specification.read import read_entry  # noqa: PLC0415
+    from flyball_planner.calibration.comparison import calibrate as learn  # noqa: PLC0415
+    from flyball_planner.specification.reader import read_entry  # noqa: PLC0415
     from flyball_planner.specification.runs import read_runs  # noqa: PLC0415
 
     file = Path(path)
@@ -135,7 +135,7 @@ def calibrate(path: str | Path) -> "Calibration":
 
 
 def configure(hardware: str, devices: int = 1, *, longest_days: float = 7.0) -> tuple[Configuration, ...]:
-    """Conservative, balanced and extreme configurations for a machine.
+    """Return a conservative, a balanced and an extreme configuration for a machine.
 
     >>> [each.name for each in configure("RTX_4090_fp16")]
     ['conservative', 'balanced', 'extreme']
@@ -147,14 +147,14 @@ def configure(hardware: str, devices: int = 1, *, longest_days: float = 7.0) -> 
 
 
 def _beside(folder: Path) -> Callable[[str], str]:
-    """Opens what a specification names."""
+    """Return a function that opens files of a folder."""
     return lambda name: (folder / name).read_text(encoding="utf-8")
 
 
-def _entry(value: Any) -> Entry:
-    """Values that stand on no line."""
+def _entry(value: Any) -> SourceValue:
+    """Convert plain values to values without lines."""
     if isinstance(value, Mapping):
-        return Entry({str(key): _entry(each) for key, each in value.items()}, 0)
+        return SourceValue({str(key): _entry(each) for key, each in value.items()}, 0)
     if isinstance(value, list | tuple):
-        return Entry([_entry(each) for each in value], 0)
-    return Entry(value, 0)
+        return SourceValue([_entry(each) for each in value], 0)
+    return SourceValue(value, 0)

@@ -1,12 +1,12 @@
-"""Optimizers by name: what each keeps for a parameter, and what it needs while it steps."""
+"""Optimizers by name, with the memory that each one needs."""
 
 from msgspec.structs import replace
 
 from flyball_planner.training import Optimizer
 from flyball_reports.errors import UnknownName
 
-BLOCK_SCALES = 2 * 4 / 256  # bytes a parameter: bitsandbytes keeps an fp32 scale for each 256 states, of two moments
-FOREACH = 4.0  # torch.optim's default takes all parameters at once: a list of fp32 temporaries of their size
+BLOCK_SCALES = 2 * 4 / 256  # bytes per parameter: bitsandbytes has an fp32 scale for each 256 states of two moments
+FOREACH = 4.0  # torch.optim updates all parameters at once, with fp32 temporaries of their size
 
 OPTIMIZERS: dict[str, Optimizer] = {
     optimizer.name: optimizer
@@ -26,7 +26,7 @@ OPTIMIZERS: dict[str, Optimizer] = {
         Optimizer("muon", state_bytes=4, moments=1, transient_bytes=FOREACH),
     )
 }
-"""Bytes a parameter with moments in fp32; the moments of pure 16-bit training take half of that."""
+"""Optimizers by name. Bytes are per parameter with moments in fp32; pure 16-bit training halves the moments."""
 
 ALIASES = {
     "adam8bit": "adamw-8bit",
@@ -39,7 +39,7 @@ ALIASES = {
 
 
 def find_optimizer(name: str, *, in_backward: bool = False) -> Optimizer:
-    """An optimizer by its name, however it is hyphenated; `in_backward` steps each weight as its gradient comes."""
+    """Return an optimizer by name, in any spelling. `in_backward` updates each weight when its gradient is ready."""
     plain = _plain(name)
     known = {_plain(each): each for each in OPTIMIZERS} | ALIASES
     if plain not in known:

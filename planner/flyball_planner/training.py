@@ -1,4 +1,4 @@
-"""How a model is trained, apart from how it is spread: batch, sequence, optimizer, precision, what is trained."""
+"""The settings of a training that do not depend on the layout: batch, sequence, optimizer, precision and method."""
 
 from enum import StrEnum
 
@@ -8,30 +8,30 @@ from flyball_planner.precision import PRECISIONS, Precision
 
 
 class Method(StrEnum):
-    """Which weights are trained."""
+    """The weights that are trained: all, or low-rank additions."""
 
     FULL = "full"
     LORA = "lora"
-    QLORA = "qlora"  # the same over weights of four bits
+    QLORA = "qlora"  # LoRA over 4-bit weights
 
 
 class Attention(StrEnum):
-    """Whether the matrix of scores ever lies in memory."""
+    """Implementations of attention: only the materialised one stores the matrix of scores."""
 
     FLASH = "flash"
     MATERIALISED = "materialised"
 
 
 class Checkpointing(StrEnum):
-    """Which activations are computed again in the backward pass instead of being kept."""
+    """The activations that are recomputed in the backward pass instead of stored."""
 
     NONE = "none"
-    SELECTIVE = "selective"  # attention's scores (Korthikanti et al., 2022), or every second product
-    FULL = "full"  # only what enters a layer is kept
+    SELECTIVE = "selective"  # recomputes attention scores (Korthikanti et al., 2022), or every second product
+    FULL = "full"  # stores only the input of each layer
 
 
 class Sharding(StrEnum):
-    """What data-parallel ranks divide among themselves; FSDP is ZERO3, SHARD_GRAD_OP is ZERO2."""
+    """The states that data-parallel ranks share: FSDP is ZERO3, SHARD_GRAD_OP is ZERO2."""
 
     NONE = "none"
     ZERO1 = "zero1"
@@ -40,49 +40,49 @@ class Sharding(StrEnum):
 
 
 class Offload(StrEnum):
-    """What lies in the host's memory instead of the device's."""
+    """The data that are stored in the host's memory instead of the device's."""
 
     NONE = "none"
     OPTIMIZER = "optimizer"
-    PARAMETERS = "parameters"  # and the optimizer
+    PARAMETERS = "parameters"  # and the optimizer's states
     ACTIVATIONS = "activations"
 
 
 class Optimizer(Struct, frozen=True):
-    """What an optimizer keeps for each trained parameter, and what it needs for a moment while it steps."""
+    """The memory that an optimizer needs for each trained parameter, permanently and during its step."""
 
     name: str
-    state_bytes: float  # a parameter, where moments are in fp32
-    moments: int  # tensors of a parameter's shape; follow the weights' format under pure 16-bit training
-    transient_bytes: float = 0.0  # a parameter, during the step
-    in_backward: bool = False  # steps each weight as soon as its gradient is there: gradients never stand together
+    state_bytes: float  # per parameter, with moments in fp32
+    moments: int  # tensors of a parameter's shape; in pure 16-bit training they have the weights' format
+    transient_bytes: float = 0.0  # per parameter, during the step
+    in_backward: bool = False  # updates each weight when its gradient is ready, so gradients are never all stored
     paged: bool = False  # states may be moved to the host
 
 
 class Lora(Struct, frozen=True):
-    """Low-rank additions: their rank, and which matrices have them."""
+    """Low-rank adaptation: its rank, and the matrices that it applies to."""
 
     rank: int = 8
     targets: tuple[str, ...] = ("q", "v")  # of q, k, v, o, gate, up, down
 
 
 class Training(Struct, frozen=True):
-    """What is the same for every layout."""
+    """Settings that are the same for every layout."""
 
-    sequence: int  # tokens of a sample; 1 where samples are no sequences
-    global_batch: int  # samples an optimizer step, over all devices
+    sequence: int  # tokens per sample; 1 if samples are not sequences
+    global_batch: int  # samples per optimizer step over all devices
     optimizer: Optimizer
     precision: Precision = field(default_factory=lambda: PRECISIONS["bf16"])
     method: Method = Method.FULL
     lora: Lora | None = None
     attention: Attention = Attention.FLASH
     compiled: bool = False
-    framework: str = "pytorch"  # pytorch, megatron, deepspeed: they keep gradients and buffers differently
+    framework: str = "pytorch"  # pytorch, megatron or deepspeed: they store gradients and buffers differently
     fp32_gradients: bool = False  # accumulated in fp32, as Megatron does
-    fused_loss: bool = False  # chunked or fused cross entropy: logits never stand whole
-    compiled_loss: bool = False  # casts, softmax and loss are one kernel: logits never stand in fp32
-    quantised_outputs_kept: bool = True  # products over 4-bit weights keep more than the weights; torchao's do not
-    gradients_whole: bool = False  # of sharded weights, until a step's last micro-batch (FSDP's no_sync)
-    ends_apart: bool = False  # fully sharded embedding and output are units of their own, not the root's
-    cached_tokens: int = 0  # of a device, whose keys and values are kept for sampling between steps
-    samples: int = 0  # in all; 0: one step
+    fused_loss: bool = False  # chunked or fused cross entropy never stores all logits
+    compiled_loss: bool = False  # casts, softmax and loss are one kernel, without logits in fp32
+    quantised_outputs_kept: bool = True  # products over 4-bit weights store their outputs; torchao's do not
+    gradients_unsharded: bool = False  # unsharded gradients until a step's last micro-batch (FSDP's no_sync)
+    separate_ends: bool = False  # embedding and output are separate FSDP units, not parts of the root
+    cached_tokens: int = 0  # per device, whose keys and values are stored for sampling between steps
+    samples: int = 0  # in total; 0: one step

@@ -1,1 +1,1 @@
-"""What planner and audit both write: sections, tables, charts and pages; and how they read specifications."""
+"""The parts that plans and audits share: report sections, tables, charts and pages, and a reader for specifications."""

@@ -1,39 +1,39 @@
-"""What can go wrong with a plan, told to the person who asked for it."""
+"""Errors in the user's input, with messages for the user."""
 
 import difflib
 from collections.abc import Iterable, Sequence
 
-MOST_TOLD = 12  # names in a message; more would hide it
-SHORTEST_PART = 3  # letters of a name's part: fewer are in names of all kinds
+MOST_NAMES = 12  # names that a message lists at most
+SHORTEST_PART = 3  # letters; a shorter part occurs in too many names
 
 
 class InputError(Exception):
-    """Something about the question is wrong; the message says what, where, and what to do."""
+    """The user's input is wrong. The message states what is wrong, where, and what to do."""
 
 
 class UnknownName(InputError):
-    """A name that nothing here has."""
+    """A name that does not exist."""
 
     def __init__(self, what: str, name: str, known: Iterable[str], *, instead: str = "") -> None:
         names = list(known)
         self.name = name
         self.nearest = nearest(name, names)
-        hint = meant(name, names) or instead
+        hint = suggestion(name, names) or instead
         super().__init__(f"there is no {what} named {name!r}" + (f"; {hint}" if hint else ""))
 
 
-def meant(name: str, known: Sequence[str]) -> str:
-    """A question for the name that was probably meant: those that hold it, else the nearest; nothing where none is."""
+def suggestion(name: str, known: Sequence[str]) -> str:
+    """Return a question that suggests names: those that contain this one, else the nearest; empty if there is none."""
     part = name.strip().casefold()
     holding = [each for each in known if part in each.casefold()] if len(part) >= SHORTEST_PART else []
     if len(holding) > 1:
-        return f"did you mean one of {', '.join(holding[:MOST_TOLD])}{' …' if len(holding) > MOST_TOLD else ''}?"
+        return f"did you mean one of {', '.join(holding[:MOST_NAMES])}{' …' if len(holding) > MOST_NAMES else ''}?"
     near = holding[0] if holding else nearest(name, known)
     return f"did you mean {near!r}?" if near else ""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that was probably meant."""
+    """Return the known name that is nearest in spelling, if one is near enough."""
     names = {each.casefold(): each for each in known}
     found = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=0.6)
     return names[found[0]] if found else None

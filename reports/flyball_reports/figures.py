@@ -1,4 +1,4 @@
-"""Format numbers the way people read them."""
+"""Numbers formatted for people."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -9,7 +9,7 @@ _COUNTS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K"))
 
 
 class Estimate(Protocol):
-    """A value with the ends of its interval."""
+    """A value with the two ends of its interval."""
 
     @property
     def low(self) -> float: ...
@@ -20,7 +20,7 @@ class Estimate(Protocol):
 
 
 def duration(seconds: float) -> str:
-    """Two units at most: 850 ms, 12 s, 3 min 20 s, 5 h 12 min, 3 days 4 h, 2.1 years."""
+    """Format a duration in at most two units: 850 ms, 12 s, 3 min 20 s, 5 h 12 min, 3 days 4 h, 2.1 years."""
     if seconds < 1e-3:
         return f"{seconds * 1e6:.3g} µs"
     if seconds < 1:
@@ -46,7 +46,7 @@ def _two_units(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """Bytes in binary units: 1.5 KiB, 72.4 GiB."""
+    """Format bytes in binary units: 1.5 KiB, 72.4 GiB."""
     value, unit = float(count), "B"
     for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
         if abs(value) < 1024 or unit == "PiB":
@@ -56,7 +56,7 @@ def size(count: float) -> str:
 
 
 def count(number: float) -> str:
-    """Parameters, tokens and samples: 124 M, 7.24 B."""
+    """Format a number of parameters, tokens or samples: 124 M, 7.24 B."""
     for step, suffix in _COUNTS:
         if number >= step:
             return f"{number / step:.3g} {suffix}" if number < 1e15 else f"{number:.2e}"
@@ -64,7 +64,7 @@ def count(number: float) -> str:
 
 
 def rate(number: float, unit: str) -> str:
-    """FLOP, FLOP/s, B/s with decimal prefixes: 312 TFLOP/s."""
+    """Format FLOP, FLOP/s or B/s with decimal prefixes: 312 TFLOP/s."""
     for step, prefix in _LARGE:
         if number >= step:
             return f"{number / step:.3g} {prefix}{unit}" if number < 1e27 else f"{number:.2e} {unit}"
@@ -72,7 +72,7 @@ def rate(number: float, unit: str) -> str:
 
 
 def energy(kilowatt_hours: float) -> str:
-    """13.4 Wh, 229.6 kWh, 18.2 MWh."""
+    """Format an energy: 13.4 Wh, 229.6 kWh, 18.2 MWh."""
     for unit, prefix in ((1e6, "G"), (1e3, "M"), (1.0, "k")):
         if kilowatt_hours >= unit:
             return f"{figure(kilowatt_hours / unit)} {prefix}Wh"
@@ -80,31 +80,31 @@ def energy(kilowatt_hours: float) -> str:
 
 
 def money(dollars: float) -> str:
-    """$0.42, $1,230."""
+    """Format an amount in dollars: $0.42, $1,230."""
     if 0 < dollars < 0.01:
         return "< $0.01"
     return f"${dollars:,.2f}" if dollars < 100 else f"${dollars:,.0f}" if dollars < 1e7 else f"${dollars / 1e6:,.4g} M"
 
 
 def figure(number: float) -> str:
-    """Four digits, without powers of ten: 180,235; 87.98."""
+    """Format a number with four digits and without powers of ten: 180,235; 87.98."""
     return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"
 
 
 def percent(ratio: float) -> str:
-    """0.423 → 42 %."""
+    """Format a ratio as a percentage: 0.423 becomes 42 %."""
     if 0 < ratio < 0.001:
         return "< 0.1 %"
     return f"{ratio * 100:.0f} %" if ratio >= 0.0995 or ratio == 0 else f"{ratio * 100:.2g} %"
 
 
-def spread(estimate: Estimate, written: Callable[[float], str]) -> str:
-    """The middle with its ends: 61 GiB (55 … 68)."""
+def spread(estimate: Estimate, formatted: Callable[[float], str]) -> str:
+    """Format the middle of an interval with its ends: 61 GiB (55 … 68)."""
     if estimate.low == estimate.high:
-        return written(estimate.middle)
-    return f"{written(estimate.middle)} ({written(estimate.low)} … {written(estimate.high)})"
+        return formatted(estimate.middle)
+    return f"{formatted(estimate.middle)} ({formatted(estimate.low)} … {formatted(estimate.high)})"
 
 
 def plural(number: float, one: str) -> str:
-    """1 device, 8 devices."""
+    """Format a number with its noun: 1 device, 8 devices."""
     return f"{number:,.0f} {one}" if number == 1 else f"{number:,.0f} {one}s"

@@ -1,16 +1,16 @@
-"""Sections as Markdown."""
+"""Reports as Markdown."""
 
 import re
 from collections.abc import Iterator, Sequence
 
-from flyball_reports.section import Code, Section, Table
+from flyball_reports.section import Code, ReportTable, Section
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
 _CODE_WORDS = re.compile(r"(`[^`]+`)")
 
 
 def markdown(title: str, sections: Sequence[Section]) -> str:
-    """A whole document. Charts are for pages; here their numbers stand in tables."""
+    """Return a document in Markdown. Charts are left out; the tables hold their numbers."""
     lines = [f"# {escaped(title)}", ""]
     for section in sections:
         lines += _section(section)
@@ -18,12 +18,12 @@ def markdown(title: str, sections: Sequence[Section]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text that nothing in Markdown takes for more than text; foreign names may stand in it."""
+    """Escape text so that Markdown shows it as it is, even if it contains names from other sources."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
 def worded(text: str) -> str:
-    """The same, but words between backticks are code; in code nothing has a meaning but a table's bar."""
+    """Escape text but keep words between backticks as code. Within code only a table's bar is escaped."""
     parts = _CODE_WORDS.split(" ".join(text.split()))
     return "".join(
         part.replace("|", "\\|") if number % 2 else _SPECIAL.sub(r"\\\1", part) for number, part in enumerate(parts)
@@ -46,13 +46,13 @@ def _section(section: Section) -> Iterator[str]:
 
 
 def _code(code: Code) -> str:
-    """Between fences longer than any in it."""
+    """Put code between fences that are longer than any fence inside it."""
     longest = max((len(found) for found in re.findall(r"`+", code.text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{code.language}\n{code.text.rstrip()}\n{fence}"
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: ReportTable) -> Iterator[str]:
     width = max((len(row) for row in table.rows), default=len(table.heads))
     yield _row(table.heads or ("",) * width)
     yield _row(tuple("---:" if column in table.figures else "---" for column in range(width)), plain=True)

@@ -1,12 +1,12 @@
-"""Sections as one HTML file that needs nothing else: no script, no font, no request."""
+"""Reports as a single HTML file without scripts, fonts or requests."""
 
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from flyball_reports.section import Chart, Code, Section, Table
+from flyball_reports.section import Chart, Code, ReportTable, Section
 
-# Nothing may be loaded from anywhere: a browser enforces what the file promises.
+# The page loads nothing, and this policy makes browsers enforce that.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 _CODE_WORDS = re.compile(r"`([^`]+)`")
@@ -14,7 +14,7 @@ _WHOLE_WORDS = re.compile(r"\b\d{4}-\d\d-\d\d\b|\bZeRO-\d\b")
 _UNITS = re.compile(r"(?<=\d) (?=%|[KMGTP]iB\b|[kMG]?Wh\b)")
 _SPACE_WITHIN = re.compile(r"(?<!…) (?![(…])")
 _KEEPING = "\N{NO-BREAK SPACE}"
-_MANY_COLUMNS = 5  # a table of as many scrolls on a telephone, rather than break each cell into letters
+_MANY_COLUMNS = 5  # a table with at least as many columns scrolls on a narrow screen
 
 _LIGHT = """
 --ground: #f6f6f3; --paper: #ffffff; --ink: #1c1c1a; --quiet: #5f5e5a; --line: #e2e1dc; --good: #0a7a3d;
@@ -101,7 +101,7 @@ text {{ font-size: 20px; }}
 
 
 def page(title: str, sections: Sequence[Section], charts: Mapping[str, Chart] | None = None, footer: str = "") -> str:
-    """A whole page; a chart stands in the section of its title."""
+    """Return a complete page. A chart is placed in the section that has its title."""
     body = "".join(_section(section, (charts or {}).get(section.title)) for section in sections)
     end = f"<footer>{escape(footer)}</footer>" if footer else ""
     return (
@@ -134,7 +134,7 @@ def _code(code: Code) -> str:
 
 
 def _changed(line: str) -> str:
-    """A line of a difference: what comes and what goes are told apart."""
+    """Mark an added or removed line of a diff."""
     kind = {"+": "ins", "-": "del"}.get(line[:1], "")
     return f"<{kind}>{escape(line)}</{kind}>" if kind else escape(line)
 
@@ -143,7 +143,7 @@ def _figure(chart: Chart) -> str:
     return f'<figure id="{escape(chart.name)}">{chart.svg}<figcaption>{escape(chart.caption)}</figcaption></figure>'
 
 
-def _table(table: Table) -> str:
+def _table(table: ReportTable) -> str:
     head = f"<thead><tr>{_cells(table.heads, table, 'th')}</tr></thead>" if table.heads else ""
     rows = "".join(f"<tr>{_cells(row, table, 'td')}</tr>" for row in table.rows)
     named = "many" if len(table.heads) >= _MANY_COLUMNS else "" if table.heads else "facts"
@@ -151,7 +151,7 @@ def _table(table: Table) -> str:
     return f'<div class="scroll"><table{kind}>{head}<tbody>{rows}</tbody></table></div>'
 
 
-def _cells(words: Sequence[str], table: Table, kind: str) -> str:
+def _cells(words: Sequence[str], table: ReportTable, kind: str) -> str:
     return "".join(
         f'<{kind} class="figure">{_SPACE_WITHIN.sub(_KEEPING, escape(word))}</{kind}>'
         if column in table.figures
@@ -161,6 +161,6 @@ def _cells(words: Sequence[str], table: Table, kind: str) -> str:
 
 
 def _worded(text: str) -> str:
-    """Words between backticks are code; a number keeps its unit beside it, and a date stays on one line."""
+    """Format words between backticks as code, keep a number and its unit together, and do not break dates."""
     shown = _UNITS.sub(_KEEPING, _CODE_WORDS.sub(r"<code>\1</code>", escape(text)))
     return _WHOLE_WORDS.sub(r'<span class="whole">\g<0></span>', shown)

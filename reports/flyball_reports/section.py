@@ -1,18 +1,18 @@
-"""What every report is made of, whatever it is written in: titled sections of text, tables and charts."""
+"""The parts of every report: titled sections of text, tables and charts, in any output format."""
 
 from msgspec import Struct
 
 
-class Table(Struct, frozen=True):
-    """Rows of words; without heads it is a list of facts, the first word naming each. Figures stand to the right."""
+class ReportTable(Struct, frozen=True):
+    """Rows of text. A table without heads lists facts, each named by its first cell."""
 
     rows: tuple[tuple[str, ...], ...]
     heads: tuple[str, ...] = ()
-    figures: tuple[int, ...] = ()  # columns of numbers
+    figures: tuple[int, ...] = ()  # columns of numbers, aligned to the right
 
 
 class Chart(Struct, frozen=True):
-    """A drawing as SVG, and what a reader is to see in it."""
+    """A drawing as SVG with its caption."""
 
     name: str
     caption: str
@@ -20,10 +20,10 @@ class Chart(Struct, frozen=True):
 
 
 class Code(Struct, frozen=True):
-    """Lines whose spaces are meant: code, or a difference between two states of it."""
+    """Preformatted text: code or a diff."""
 
     text: str
-    language: str = ""  # "diff" has lines that come and go
+    language: str = ""  # "diff" marks added and removed lines
 
 
 class Section(Struct, frozen=True):
@@ -31,10 +31,10 @@ class Section(Struct, frozen=True):
 
     title: str
     text: tuple[str, ...] = ()  # paragraphs
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
     points: tuple[str, ...] = ()  # a list
     charts: tuple[Chart, ...] = ()
     tone: str = "plain"  # or "good", "warning", "bad"
     code: tuple[Code, ...] = ()
-    level: int = 2  # of its heading; a section with a greater one belongs to the last with a smaller one
-    boxes: bool = False  # points are to be ticked off
+    level: int = 2  # of its heading
+    boxes: bool = False  # show the points as a checklist

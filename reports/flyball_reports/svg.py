@@ -1,4 +1,4 @@
-"""Small pieces of SVG: scales with round ticks, and elements whose text stays text. Colours are the page's classes."""
+"""Building blocks for SVG drawings: axis scales and escaped elements. Colours are classes of the page's style."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -8,9 +8,9 @@ from msgspec import Struct
 
 WIDTH, HEIGHT = 760.0, 360.0
 LEFT, RIGHT, TOP, BOTTOM = 84.0, 740.0, 36.0, 300.0
-"""Of a drawing with axes, and the frame within it."""
+"""The size of a drawing, and the frame of its axes."""
 
-COLOURS = 8  # classes `c1` … of the page
+COLOURS = 8  # classes `c1` to `c8` of the page
 
 _MINUTE, _HOUR, _DAY, _YEAR = 1 / 60, 1.0, 24.0, 24 * 365.25
 _ROUND_HOURS = (
@@ -19,11 +19,11 @@ _ROUND_HOURS = (
     *(each * _DAY for each in (1, 2, 4, 8, 15, 30, 60, 120, 240)), *(each * _YEAR for each in (1, 2, 5, 10, 100, 1000)),
 )  # fmt: skip
 _MOST_TICKS = 8
-FEWEST_TICKS = 3  # of a logarithmic scale: two do not tell that it is one
+FEWEST_TICKS = 3  # two ticks do not show that a scale is logarithmic
 
 
-class Scale(Struct, frozen=True):
-    """From values to places on the drawing; logarithmic where values span decades."""
+class AxisScale(Struct, frozen=True):
+    """Maps values to positions on the drawing, on a linear or logarithmic scale."""
 
     low: float
     high: float
@@ -32,7 +32,7 @@ class Scale(Struct, frozen=True):
     logarithmic: bool = False
 
     def at(self, value: float) -> float:
-        """Where a value is drawn; beyond the ends it stays at the end."""
+        """Return the position of a value; values beyond an end are drawn at that end."""
         inside = min(max(value, self.low), self.high)
         if self.logarithmic:
             share = math.log(inside / self.low) / math.log(self.high / self.low)
@@ -41,17 +41,17 @@ class Scale(Struct, frozen=True):
         return self.start + share * (self.end - self.start)
 
     def ticks(self, about: int = 6) -> list[float]:
-        """Round values between the ends."""
+        """Return round values between the ends."""
         return _decades(self.low, self.high, about) if self.logarithmic else _steps(self.low, self.high, about)
 
 
-def scale(values: Sequence[float], start: float, end: float, *, logarithmic: bool = False) -> Scale:
-    """One that holds all values with some room; a linear one begins at zero."""
+def scale(values: Sequence[float], start: float, end: float, *, logarithmic: bool = False) -> AxisScale:
+    """Return a scale with room for all values; a linear one begins at zero."""
     low, high = min(values), max(values)
     if logarithmic:
         room = max(1.25, (high / low) ** 0.08)
-        return Scale(low / room, high * room, start, end, logarithmic=True)
-    return Scale(0.0, high * 1.08 if high > 0 else 1.0, start, end)
+        return AxisScale(low / room, high * room, start, end, logarithmic=True)
+    return AxisScale(0.0, high * 1.08 if high > 0 else 1.0, start, end)
 
 
 def _steps(low: float, high: float, about: int) -> list[float]:
@@ -68,51 +68,55 @@ def _decades(low: float, high: float, about: int) -> list[float]:
     found = [10.0**power * factor for power in range(first, last + 1) for factor in factors]
     inside = [value for value in found if low <= value <= high]
     if len(inside) < FEWEST_TICKS:
-        inside = _steps(low, high, about)  # within a decade: evenly counted, if not evenly spaced
+        inside = _steps(low, high, about)  # within one decade, linear steps
     return inside[:: -(-len(inside) // (about + 3))] if inside else [low, high]
 
 
 def round_hours(low: float, high: float) -> list[float]:
-    """Durations between the ends that people count in, evenly thinned; the ends where there is none."""
+    """Return at most eight round durations between the ends, or the two ends if there is none."""
     inside = [each for each in _ROUND_HOURS if low <= each <= high]
     return inside[:: -(-len(inside) // _MOST_TICKS)] if inside else [low, high]
 
 
 def element(name: str, content: str = "", /, **attributes: object) -> str:
-    """One element; `class_` is its class, and numbers are rounded to a tenth of a pixel."""
-    told = "".join(f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"' for key, value in attributes.items())
-    return f"<{name}{told}>{content}</{name}>" if content else f"<{name}{told}/>"
+    """Return an element. `class_` becomes its class, and numbers are rounded to a tenth of a pixel."""
+    written = "".join(f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"' for key, value in attributes.items())
+    return f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>"
 
 
 def label(words: str, x: float, y: float, class_: str = "", anchor: str = "start") -> str:
-    """Words on a drawing."""
+    """Return a text element."""
     return element("text", escape(words), x=x, y=y, class_=class_ or "label", text_anchor=anchor)
 
 
-def told(words: str) -> str:
-    """What is shown when a pointer rests on the element that holds it."""
+def tooltip(words: str) -> str:
+    """Return the text that a browser shows when the pointer rests on the parent element."""
     return element("title", escape(words))
 
 
 def drawing(width: float, height: float, description: str, *content: str) -> str:
-    """The whole drawing; it shrinks with the page."""
-    inside = told(description) + "".join(content)
+    """Return the complete drawing; it shrinks with the page."""
+    inside = tooltip(description) + "".join(content)
     return element("svg", inside, viewBox=f"0 0 {width:g} {height:g}", role="img", xmlns="http://www.w3.org/2000/svg")
 
 
 def path(points: Sequence[tuple[float, float]], class_: str) -> str:
-    """A line through points."""
+    """Return a line through points."""
     way = " ".join(f"{'L' if index else 'M'}{x:.1f} {y:.1f}" for index, (x, y) in enumerate(points))
     return element("path", d=way, class_=class_)
 
 
-Teller = Callable[[float], str]
+Formatter = Callable[[float], str]
 
 
 def axes(
-    x: Scale, y: Scale, names: tuple[str, str], words: tuple[Teller, Teller], ticks: Sequence[float] | None = None
+    x: AxisScale,
+    y: AxisScale,
+    names: tuple[str, str],
+    words: tuple[Formatter, Formatter],
+    ticks: Sequence[float] | None = None,
 ) -> str:
-    """Grid, ticks and names of both axes; `ticks` are those along x, where they should not be round values."""
+    """Return the grid, ticks and titles of both axes. `ticks` replaces the round values along x."""
     lines = [element("line", x1=x.start, x2=x.end, y1=y.at(tick), y2=y.at(tick), class_="grid") for tick in y.ticks(5)]
     lines += [label(words[1](tick), x.start - 8, y.at(tick) + 4, anchor="end") for tick in y.ticks(5)]
     lines += [label(words[0](tick), x.at(tick), y.start + 18, anchor="middle") for tick in (ticks or x.ticks())]

@@ -1,4 +1,4 @@
-"""The examples of the Python interface run."""
+"""Tests of the examples of the Python interface."""
 
 import doctest
 import re
@@ -29,8 +29,8 @@ PLANNING = Path(__file__).parents[2] / "docs/planning.md"
 
 
 @pytest.fixture(autouse=True)
-def nothing_stays_registered() -> Iterator[None]:
-    """What examples add does not reach other tests."""
+def unregister() -> Iterator[None]:
+    """Remove the hardware and models that examples register."""
     yield
     REGISTRY.clear()
     REGISTERED.clear()
@@ -38,27 +38,27 @@ def nothing_stays_registered() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", DOCUMENTED)
 def test_the_examples_run(name: str) -> None:
-    """What the documentation shows is what happens."""
+    """The doctests of each documented module pass."""
     result = doctest.testmod(import_module(name), optionflags=OPTIONS)
     assert result.attempted > 0
     assert result.failed == 0
 
 
-def test_the_programs_of_the_page_run() -> None:
-    """The page's program makes a plan and a page of it."""
+def test_the_program_of_the_page_runs() -> None:
+    """The program in the documentation makes a plan and renders it as HTML."""
     (program,) = (
         each
         for each in re.findall(r"```python\n(.*?)```", PLANNING.read_text(encoding="utf-8"), re.DOTALL)
         if "plan(" in each
     )
-    told: dict[str, str] = {}
-    exec(program, told)  # noqa: S102  our own page's
-    assert told["page"].startswith("<!doctype html>")
+    names: dict[str, str] = {}
+    exec(program, names)  # noqa: S102  trusted code
+    assert names["page"].startswith("<!doctype html>")
 
 
 @pytest.mark.parametrize("name", ["StorageEstimator", "register_hardware", "register_model"])
-def test_names_of_earlier_scripts_are_where_they_were(name: str) -> None:
-    """An old script needs only its import line changed to `flyball`; importing that brings no planner along."""
+def test_names_of_earlier_scripts_are_available(name: str) -> None:
+    """An old script needs only `flyball` in its import line, and importing it does not import the planner."""
     program = (
         "import sys, flyball\n"
         "assert not [each for each in sys.modules if each.startswith('flyball_planner')]\n"
@@ -67,8 +67,8 @@ def test_names_of_earlier_scripts_are_where_they_were(name: str) -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_importing_it_waits_for_no_numpy() -> None:
-    """The import stays fast: arrays come with the first plan; every name is there nevertheless."""
+def test_the_import_does_not_load_numpy() -> None:
+    """Importing the interface does not import numpy, and every public name is available."""
     program = (
         "import sys, flyball_planner.api as api\n"
         "assert 'numpy' not in sys.modules, 'numpy came along'\n"
@@ -78,7 +78,7 @@ def test_importing_it_waits_for_no_numpy() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_what_is_not_there_is_told() -> None:
-    """Names that come later are no excuse for those that never do."""
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """Although names are loaded lazily, an unknown one raises AttributeError."""
     with pytest.raises(AttributeError, match="has no attribute 'plam'"):
         flyball_planner.api.plam  # noqa: B018

@@ -1,4 +1,4 @@
-"""Figures as people read them."""
+"""Numbers formatted for people."""
 
 import pytest
 from hypothesis import given
@@ -25,12 +25,12 @@ from flyball_reports.figures import count, duration, energy, money, percent, plu
     ],
 )
 def test_durations_have_two_units_at_most(seconds: float, words: str) -> None:
-    """Nobody plans with seconds of a month."""
+    """A duration never shows more precision than two units."""
     assert duration(seconds) == words
 
 
 @given(st.floats(min_value=1e-9, max_value=1e15))
-def test_no_duration_has_sixty_of_a_smaller_unit(seconds: float) -> None:
+def test_no_duration_shows_a_full_smaller_unit(seconds: float) -> None:
     """Rounding carries over into the larger unit."""
     words = duration(seconds)
     assert " 60 s" not in words
@@ -39,7 +39,7 @@ def test_no_duration_has_sixty_of_a_smaller_unit(seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "value", "words"),
+    ("format_amount", "value", "words"),
     [
         (size, 0, "0 B"),
         (size, 1023, "1023 B"),
@@ -62,13 +62,13 @@ def test_no_duration_has_sixty_of_a_smaller_unit(seconds: float) -> None:
         (percent, 0, "0 %"),
     ],
 )
-def test_amounts_have_a_unit_that_fits(told: object, value: float, words: str) -> None:
-    """Three digits and a unit."""
-    assert (rate(value, "FLOP/s") if told is rate else told(value)) == words  # type: ignore[operator]
+def test_amounts_have_a_suitable_unit(format_amount: object, value: float, words: str) -> None:
+    """Amounts have about three digits and a unit."""
+    assert (rate(value, "FLOP/s") if format_amount is rate else format_amount(value)) == words  # type: ignore[operator]
 
 
-def test_an_interval_is_told_with_its_ends() -> None:
-    """What is exact has none."""
+def test_an_interval_is_formatted_with_its_ends() -> None:
+    """An exact value has no ends."""
     assert spread(Interval(900, 1000, 1200), count) == "1 K (900 … 1.2 K)"
     assert spread(Interval.exactly(1000), count) == "1 K"
     assert [plural(number, "device") for number in (0, 1, 2000)] == ["0 devices", "1 device", "2,000 devices"]

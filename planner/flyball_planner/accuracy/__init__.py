@@ -1,1 +1,1 @@
-"""How far predictions lie from measurements: tables of runs in, errors out."""
+"""The accuracy of predictions, judged by tables of measured runs."""

@@ -12,11 +12,13 @@ from flyball_reports.errors import InputError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print how well the planner predicts; 2 where the folder cannot be read."""
-    parser = argparse.ArgumentParser(prog="python -m flyball_planner.accuracy", description="Predictions against runs.")
+    """Print the accuracy; return 2 if the folder cannot be read."""
+    parser = argparse.ArgumentParser(
+        prog="python -m flyball_planner.accuracy", description="Compare predictions with measured runs."
+    )
     parser.add_argument("folder", type=Path, metavar="DIR", help="tables of measured runs")
     parser.add_argument("--format", choices=("text", "json"), default="text")
-    parser.add_argument("--worst", type=int, default=WORST_ROWS, metavar="N", help="how many of the worst rows to show")
+    parser.add_argument("--worst", type=int, default=WORST_ROWS, metavar="N", help="number of worst rows to show")
     chosen = parser.parse_args(arguments)
     try:
         findings = judge_all(read_tables(chosen.folder))

@@ -1,10 +1,10 @@
-"""`python -m flyball_planner.accuracy.fit_timing DIR`: fits the timing coefficients to throughput.csv, and prints them.
+"""`python -m flyball_planner.accuracy.fit_timing DIR`: fit the timing coefficients to throughput.csv and print them.
 
-Each suite (one laboratory, its machines and software) has coefficients of its own, drawn from what suites have in
-common: a middle and a spread for each coefficient. Both are found by turns (expectation maximisation): each suite's
-coefficients given the common middle and spread, then middle and spread given the suites. The spread is thereby what a
-new suite may differ by, so that predictions of a suite nobody measured have honest intervals. For each suite there is
-also a fit to the others alone, by which it can be judged.
+Each suite (one laboratory with its machines and software) has its own coefficients, drawn from a common distribution
+with a middle and a spread for each coefficient. Expectation maximisation alternates between both: the coefficients of
+each suite for a given distribution, then the distribution of the suites' coefficients. So the spread covers what a new
+suite may differ by, and predictions of unknown suites have realistic intervals. For each suite there is also a fit to
+the others alone, by which it can be judged.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from flyball_planner.accuracy.tables import read_tables
 from flyball_planner.accuracy.timed_rows import FILE, seconds_of, timed_rows, work_of
-from flyball_planner.calibration.belief import Belief, narrow
+from flyball_planner.belief import Belief, narrow
 from flyball_planner.timing.coefficients import NAMES, SCATTER, from_logarithms
 from flyball_planner.timing.seconds import step_seconds
 from flyball_planner.timing.work import Work
@@ -26,7 +26,7 @@ from flyball_planner.timing.work import Work
 Vector = NDArray[np.float64]
 
 START: Mapping[str, tuple[float, float]] = {
-    # Where the search begins, and the deviation of its logarithm: what is usual by common knowledge, widely.
+    # The start of the search, and the standard deviation of its logarithm: general knowledge with wide margins.
     "matmul": (0.85, 0.15),
     "ramp": (0.5, 0.7),
     "unaligned": (0.8, 0.2),
@@ -43,13 +43,13 @@ START: Mapping[str, tuple[float, float]] = {
     "fixed": (5e-3, 1.0),
     "uneven": (0.01, 0.7),
 }
-START_SUITES = 2.0  # as many suites as the start counts for
-WIDEST = 1.5  # times the start's deviation: one suite that the model misses must not open a coefficient to all
+START_SUITES = 2.0  # weight of the start, in suites
+WIDEST = 1.5  # times the start's deviation, so that one outlying suite does not widen a coefficient for all
 ROUNDS = 10
-ROUNDS_LEFT_OUT = 5  # they begin where the fit to all suites ended
-MOST_RUNS = 40.0  # that a suite counts for: the runs of one sweep repeat each other's peculiarities
-LEAST_SCATTER = 0.03  # of a repeated measurement
-MODEL_SCATTER = 0.06  # where no suite tells yet
+ROUNDS_LEFT_OUT = 5  # starting from the fit to all suites
+MOST_RUNS = 40.0  # weight of a suite, in runs: the runs of one sweep are not independent
+LEAST_SCATTER = 0.03  # of repeated measurements
+MODEL_SCATTER = 0.06  # before the first suite
 
 
 class Suite(Struct, frozen=True):
@@ -61,15 +61,17 @@ class Suite(Struct, frozen=True):
 
 
 def fit(suites: Sequence[Suite], belief: Belief, rounds: int) -> Belief:
-    """The common middle and spread of all suites' coefficients."""
+    """Return the common middle and spread of all suites' coefficients."""
     start = np.log([START[name][0] for name in NAMES])
     width = np.array([START[name][1] for name in NAMES])
     scatters = {suite.name: belief.scatter for suite in suites}
-    own = [belief for _ in suites]
+    beliefs = [belief for _ in suites]
     for _ in range(rounds):
-        own = [_own(suite, belief, scatters, last.middle) for suite, last in zip(suites, own, strict=True)]
-        points = np.array([each.middle for each in own])
-        unsure = np.array([each.deviations**2 for each in own])
+        beliefs = [
+            _suite_belief(suite, belief, scatters, last.middle) for suite, last in zip(suites, beliefs, strict=True)
+        ]
+        points = np.array([each.middle for each in beliefs])
+        unsure = np.array([each.deviations**2 for each in beliefs])
         count = len(suites) + START_SUITES
         middle = (points.sum(axis=0) + START_SUITES * start) / count
         spread = ((points - middle) ** 2 + unsure).sum(axis=0) + START_SUITES * width**2
@@ -79,29 +81,29 @@ def fit(suites: Sequence[Suite], belief: Belief, rounds: int) -> Belief:
     return belief
 
 
-def _own(suite: Suite, common: Belief, scatters: dict[str, float], start: Vector) -> Belief:
-    """A suite's own coefficients; the scatter around them is noted for the next round."""
+def _suite_belief(suite: Suite, common: Belief, scatters: dict[str, float], start: Vector) -> Belief:
+    """Return a suite's own coefficients, and store the scatter around them for the next round."""
 
     def predict(point: Vector) -> Vector:
         return np.log(step_seconds(suite.work, from_logarithms(point)).total)
 
     repeated = np.sqrt(max(1.0, len(suite.seconds) / MOST_RUNS))
-    told = Belief(NAMES, common.middle, common.covariance, scatters[suite.name] * float(repeated))
-    own = narrow(told, predict, suite.seconds, start, rounds=1)  # the scatter is this fit's to find
-    error = np.log(suite.seconds) - predict(own.middle)
-    freedom = max(1.0, len(error) - _effective(own, common))
+    prior = Belief(NAMES, common.middle, common.covariance, scatters[suite.name] * float(repeated))
+    narrowed = narrow(prior, predict, suite.seconds, start, rounds=1)  # this fit determines the scatter
+    error = np.log(suite.seconds) - predict(narrowed.middle)
+    freedom = max(1.0, len(error) - _effective(narrowed, common))
     scatter = float(np.sqrt((MODEL_SCATTER**2 + np.sum(np.clip(error, -0.3, 0.3) ** 2)) / (1 + freedom)))
     scatters[suite.name] = max(LEAST_SCATTER, scatter)
-    return own
+    return narrowed
 
 
-def _effective(own: Belief, common: Belief) -> float:
-    """How many coefficients the suite really determined."""
-    return float(np.sum(1 - np.diag(own.covariance) / np.diag(common.covariance)))
+def _effective(narrowed: Belief, common: Belief) -> float:
+    """Return the number of coefficients that the suite determines."""
+    return float(np.sum(1 - np.diag(narrowed.covariance) / np.diag(common.covariance)))
 
 
 def read_suites(folder: Path) -> list[Suite]:
-    """All suites, their rows with well-known models."""
+    """Return all suites with their rows of well-known models."""
     found = []
     for name, rows in sorted(read_tables(folder).suites(FILE).items()):
         timed = [each for each in timed_rows(rows, "step_time").timed if not each.run.spread]
@@ -117,12 +119,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     suites = read_suites(parser.parse_args(arguments).folder)
     begin = np.log([START[name][0] for name in NAMES])
     spread = np.diag([START[name][1] ** 2 for name in NAMES])
-    whole = fit(suites, Belief(NAMES, begin, spread, MODEL_SCATTER), ROUNDS)
+    all_suites = fit(suites, Belief(NAMES, begin, spread, MODEL_SCATTER), ROUNDS)
     print("# Fitted by python -m flyball_planner.accuracy.fit_timing to the suites", *(each.name for each in suites))
     print("left_out,name,middle,deviation")
-    _write("", whole)
+    _write("", all_suites)
     for suite in suites:
-        _write(suite.name, fit([each for each in suites if each is not suite], whole, ROUNDS_LEFT_OUT))
+        _write(suite.name, fit([each for each in suites if each is not suite], all_suites, ROUNDS_LEFT_OUT))
     return 0
 
 

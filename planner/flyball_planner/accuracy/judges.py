@@ -1,4 +1,4 @@
-"""Who judges what: one line for each metric."""
+"""The list of judges, one line per metric."""
 
 from collections.abc import Callable
 
@@ -8,12 +8,12 @@ from flyball_planner.accuracy.memory import judge_peak_memory
 from flyball_planner.accuracy.memory_mlp import judge_perceptrons
 from flyball_planner.accuracy.model_states import judge_model_states
 from flyball_planner.accuracy.parameters import judge_parameters
-from flyball_planner.accuracy.result import Findings
+from flyball_planner.accuracy.result import Judgement
 from flyball_planner.accuracy.tables import Tables
 from flyball_planner.accuracy.timing import judge_step_time
 from flyball_planner.accuracy.whole_runs import judge_whole_runs
 
-Judge = Callable[[Tables], Findings]
+Judge = Callable[[Tables], Judgement]
 
 JUDGES: tuple[Judge, ...] = (
     judge_parameters,
@@ -27,9 +27,9 @@ JUDGES: tuple[Judge, ...] = (
 )
 
 
-def judge_all(tables: Tables) -> Findings:
-    """Everything that the tables allow to judge."""
-    found = Findings()
+def judge_all(tables: Tables) -> Judgement:
+    """Judge everything that the tables allow."""
+    found = Judgement()
     for judge in JUDGES:
         found += judge(tables)
     return found

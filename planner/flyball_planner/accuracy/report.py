@@ -1,19 +1,19 @@
-"""Findings as JSON for programs and as a table for people."""
+"""Judgements as JSON for programs and as a table for people."""
 
 import json
 from collections import Counter
 
 from msgspec import to_builtins
 
-from flyball_planner.accuracy.result import Findings, Miss, Result
+from flyball_planner.accuracy.result import Judgement, Miss, Result
 
 WORST_ROWS = 25
 SHARES = ("median_ape", "mean_ape", "bias", "coverage90", "width90", "baseline_ape")
 HEAD = ("suite", "metric", "mode", "rows", "median", "mean", "bias", "cov90", "width90", "baseline", "rank")
 
 
-def as_json(findings: Findings, worst: int = WORST_ROWS) -> str:
-    """The documented form: results, rows that could not be judged, rows that the planner failed on, the worst rows."""
+def as_json(findings: Judgement, worst: int = WORST_ROWS) -> str:
+    """Return results, rows that could not be judged, rows that the planner failed on, and the worst rows."""
     return json.dumps(
         {
             "results": [to_builtins(result) for result in findings.results],
@@ -25,8 +25,8 @@ def as_json(findings: Findings, worst: int = WORST_ROWS) -> str:
     )
 
 
-def as_text(findings: Findings, worst: int = WORST_ROWS) -> str:
-    """The same to be read."""
+def as_text(findings: Judgement, worst: int = WORST_ROWS) -> str:
+    """Return the same as text."""
     lines = _table([HEAD, *(_cells(result) for result in findings.results)])
     lines += ["", "worst rows"]
     lines += [
@@ -41,8 +41,8 @@ def as_text(findings: Findings, worst: int = WORST_ROWS) -> str:
     return "\n".join(lines)
 
 
-def worst_rows(findings: Findings, count: int = WORST_ROWS) -> list[Miss]:
-    """The rows that lie farthest off."""
+def worst_rows(findings: Judgement, count: int = WORST_ROWS) -> list[Miss]:
+    """Return the rows with the largest errors."""
     return sorted(findings.worst, key=lambda row: -abs(row.error))[:count]
 
 

@@ -1,4 +1,4 @@
-"""What a judgement says: one line of errors a suite and metric, and the rows that were not judged, with the reason."""
+"""The result of a judgement: errors by suite and metric, and skipped rows with reasons."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,17 +6,17 @@ from msgspec import Struct, field
 
 from flyball_reports.errors import InputError
 
-EXACT = "exact"  # a count or a published formula: nothing is fitted
-COLD = "cold"  # the suite was left out of whatever was fitted
+EXACT = "exact"  # a count or a published formula, without fitting
+COLD = "cold"  # the suite was left out of all fits
 CALIBRATED = "calibrated"  # a few rows of the suite were given
 
 
 class Unsuited(InputError):
-    """A row cannot be predicted by anyone: it does not say enough, or shows nothing to compare with."""
+    """A row that cannot be judged, because it is incomplete or has nothing to compare with."""
 
 
 class Result(Struct, frozen=True):
-    """How well one metric of one suite is predicted. Errors are ratios; what does not apply is missing."""
+    """The accuracy of one metric of one suite. Errors are ratios; missing values do not apply."""
 
     file: str
     suite: str
@@ -31,11 +31,11 @@ class Result(Struct, frozen=True):
     width90: float | None = None
     rank_correlation: float | None = None
     baseline_ape: float | None = None
-    details: Mapping[str, float] = field(default_factory=dict)  # what only this metric has
+    details: Mapping[str, float] = field(default_factory=dict)  # specific to this metric
 
 
 class Skipped(Struct, frozen=True):
-    """A row that was not judged, and why."""
+    """A row that was not judged, with the reason."""
 
     file: str
     suite: str
@@ -45,7 +45,7 @@ class Skipped(Struct, frozen=True):
 
 
 class Miss(Struct, frozen=True):
-    """A row beside its prediction; the worst are shown."""
+    """A row with its prediction, to list the worst ones."""
 
     file: str
     suite: str
@@ -57,16 +57,16 @@ class Miss(Struct, frozen=True):
     error: float  # predicted ÷ measured − 1
 
 
-class Findings(Struct, frozen=True):
-    """What one judge found; those of several are added."""
+class Judgement(Struct, frozen=True):
+    """The findings of one judge; those of several judges are added."""
 
     results: Sequence[Result] = ()
     ineligible: Sequence[Skipped] = ()
-    unpredicted: Sequence[Skipped] = ()  # eligible, yet the planner failed
+    unpredicted: Sequence[Skipped] = ()  # eligible, but the planner failed
     worst: Sequence[Miss] = ()
 
-    def __add__(self, other: "Findings") -> "Findings":
-        return Findings(
+    def __add__(self, other: "Judgement") -> "Judgement":
+        return Judgement(
             (*self.results, *other.results),
             (*self.ineligible, *other.ineligible),
             (*self.unpredicted, *other.unpredicted),

@@ -1,4 +1,4 @@
-"""Errors of predictions: how large, which way, how honest the intervals are, and whether they rank as reality does."""
+"""Errors of predictions: their size and direction, the coverage of intervals, and the ranking."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from flyball_planner.interval import Interval
 
 
 class Errors(Struct, frozen=True):
-    """Errors as ratios of what was measured; nothing where there was no row."""
+    """Errors relative to the measurements; nothing without rows."""
 
     median_ape: float | None = None
     mean_ape: float | None = None
@@ -21,7 +21,7 @@ class Errors(Struct, frozen=True):
 
 
 def errors(predicted: Sequence[Interval], measured: Sequence[float]) -> Errors:
-    """All of them at once."""
+    """Return all errors."""
     if not measured:
         return Errors()
     truth = np.array(measured)
@@ -38,7 +38,7 @@ def errors(predicted: Sequence[Interval], measured: Sequence[float]) -> Errors:
 
 
 def rank_correlation(first: NDArray[np.float64], second: NDArray[np.float64]) -> float | None:
-    """Spearman's; nothing where one of them does not vary."""
+    """Return Spearman's correlation; nothing if one of both is constant."""
     ranks = _ranks(first), _ranks(second)
     if len(first) < 2 or any(each.std() == 0 for each in ranks):
         return None
@@ -46,9 +46,9 @@ def rank_correlation(first: NDArray[np.float64], second: NDArray[np.float64]) ->
 
 
 def baseline_error(scales: Sequence[float], measured: Sequence[float]) -> float | None:
-    """The median error of one constant times a scale such as the card's memory, the constant fitted on these very rows.
+    """Return the median error of one constant times a scale such as the card's memory, fitted on the same rows.
 
-    That is the harder opponent: it has seen what it is judged by.
+    This baseline is stronger than the planner's situation, because it has seen the rows that it is judged by.
     """
     if not measured:
         return None
@@ -59,5 +59,5 @@ def baseline_error(scales: Sequence[float], measured: Sequence[float]) -> float 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(sizes)
-    mean_rank: NDArray[np.float64] = (ends - (sizes - 1) / 2)[group]  # ties share their mean
+    mean_rank: NDArray[np.float64] = (ends - (sizes - 1) / 2)[group]  # ties get their mean
     return mean_rank

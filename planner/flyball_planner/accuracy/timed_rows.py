@@ -1,4 +1,4 @@
-"""Rows of a throughput table with what they measured, ready to be predicted many at once."""
+"""Rows of a throughput table with their measurements, prepared to predict many at once."""
 
 from collections.abc import Sequence
 
@@ -7,21 +7,21 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from flyball_planner.accuracy.result import Skipped, Unsuited
-from flyball_planner.accuracy.tables import Row
+from flyball_planner.accuracy.tables import TableRow
 from flyball_planner.accuracy.throughput_rows import Run, run_of
-from flyball_planner.layouts.columns import Layouts
-from flyball_planner.timing.build import build_work
-from flyball_planner.timing.estimate import flops_a_sample
+from flyball_planner.layouts.layout import Layouts
+from flyball_planner.timing.estimate import flops_per_sample
 from flyball_planner.timing.work import Work, join
+from flyball_planner.timing.work_builder import build_work
 from flyball_reports.errors import InputError
 
 FILE = "throughput.csv"
 
 
 class Timed(Struct, frozen=True):
-    """One row: what it describes, its work, and the seconds a step took."""
+    """A row with its run, its work, and its measured step."""
 
-    row: Row
+    row: TableRow
     run: Run
     work: Work
     seconds: float
@@ -35,8 +35,8 @@ class TimedRows(Struct, frozen=True):
     unpredicted: Sequence[Skipped]
 
 
-def timed_rows(rows: Sequence[Row], metric: str) -> TimedRows:
-    """Each row as a run of known length; rows that say too little are kept apart with the reason."""
+def timed_rows(rows: Sequence[TableRow], metric: str) -> TimedRows:
+    """Return each row as a run; incomplete rows are set aside with the reason."""
     timed: list[Timed] = []
     ineligible: list[Skipped] = []
     unpredicted: list[Skipped] = []
@@ -53,8 +53,8 @@ def timed_rows(rows: Sequence[Row], metric: str) -> TimedRows:
     return TimedRows(timed, ineligible, unpredicted)
 
 
-def measured_seconds(row: Row, run: Run) -> float:
-    """Seconds of a step by whichever column tells them."""
+def measured_seconds(row: TableRow, run: Run) -> float:
+    """Return the seconds of a step from whichever column is available."""
     devices = run.machine.devices
     if seconds := row.shown("step_time_s"):
         return seconds
@@ -67,18 +67,18 @@ def measured_seconds(row: Row, run: Run) -> float:
     if share := row.shown("mfu_pct"):
         peak = run.machine.device.rate(run.training.precision.compute)
         return _model_flops(run) / (share / 100 * peak * devices)
-    raise Unsuited("neither a step's time nor a rate is stated")
+    raise Unsuited("the row has neither a step time nor a rate")
 
 
 def _model_flops(run: Run) -> float:
-    return flops_a_sample(run.subject, run.training) * run.training.global_batch
+    return flops_per_sample(run.subject, run.training) * run.training.global_batch
 
 
 def work_of(rows: Sequence[Timed]) -> Work:
-    """All rows' work as columns."""
+    """Return the work of all rows as columns."""
     return join([each.work for each in rows])
 
 
 def seconds_of(rows: Sequence[Timed]) -> NDArray[np.float64]:
-    """All rows' measured seconds."""
+    """Return the measured seconds of all rows."""
     return np.array([each.seconds for each in rows])

@@ -1,4 +1,4 @@
-"""Judges the time of a step: cold, calibrated with a few rows, and whether the first choice of layouts is the best."""
+"""Judges step times: cold, calibrated with a few rows, and by the choice of layouts."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -6,29 +6,29 @@ from functools import partial
 
 import numpy as np
 
-from flyball_planner.accuracy.judging import Outcome, Outcomes, calibration_folds, sum_up
-from flyball_planner.accuracy.result import CALIBRATED, COLD, Findings, Result
-from flyball_planner.accuracy.tables import Row, Tables
+from flyball_planner.accuracy.judgement import PredictedRow, Predictions, calibration_folds, sum_up
+from flyball_planner.accuracy.result import CALIBRATED, COLD, Judgement, Result
+from flyball_planner.accuracy.tables import TableRow, Tables
 from flyball_planner.accuracy.timed_rows import FILE, Timed, TimedRows, seconds_of, timed_rows, work_of
-from flyball_planner.calibration.belief import NINETY, Belief, narrow, predict_interval
-from flyball_planner.calibration.measured import kind_of
+from flyball_planner.belief import NINETY, Belief, narrow, predict_interval
+from flyball_planner.calibration.measured_runs import kind_of
 from flyball_planner.interval import Interval
-from flyball_planner.precision import Format
+from flyball_planner.precision import NumberFormat
 from flyball_planner.timing.coefficients import fitted, with_pace
-from flyball_planner.timing.estimate import flops_a_sample, logarithms
+from flyball_planner.timing.estimate import flops_per_sample, logarithms
 
 METRIC = "step_time"
 REGRET = "layout_regret"
 STRANGENESS = 0.2
-"""Deviation of a logarithm between a suite's devices, kinds of models and arithmetics, beside what the coefficients
-say."""
+"""Standard deviation of the logarithm between a suite's devices, kinds of models and formats, in addition to the
+coefficients' uncertainty."""
 
-Likeness = tuple[str, str, Format]
+Likeness = tuple[str, str, NumberFormat]
 
 
-def judge_step_time(tables: Tables) -> Findings:
-    """Every suite of trainings that are given by their dimensions."""
-    found = Findings()
+def judge_step_time(tables: Tables) -> Judgement:
+    """Judge every suite of trainings that are described by dimensions."""
+    found = Judgement()
     for suite, rows in tables.suites(FILE).items():
         known = timed_rows(rows, METRIC)
         cold = predicted(known.timed, fitted(suite))
@@ -42,7 +42,7 @@ def judge_step_time(tables: Tables) -> Findings:
 
 
 def predicted(rows: Sequence[Timed], belief: Belief) -> list[tuple[Timed, Interval]]:
-    """Each row with its interval."""
+    """Return each row with its interval."""
     if not rows:
         return []
     work = work_of(rows)
@@ -54,7 +54,7 @@ def predicted(rows: Sequence[Timed], belief: Belief) -> list[tuple[Timed, Interv
 
 
 def _interval(low: float, middle: float, high: float, spread: float) -> Interval:
-    """Wider by what is not known of the model."""
+    """Widen an interval by the uncertainty of the model."""
     if not spread:
         return Interval(low, middle, high)
     reach = math.hypot(math.log(high / middle), NINETY * spread)
@@ -62,14 +62,14 @@ def _interval(low: float, middle: float, high: float, spread: float) -> Interval
 
 
 def calibrated(rows: Sequence[Timed], belief: Belief) -> Iterable[tuple[Timed, Interval]]:
-    """Each row, predicted after a few others of the suite were given."""
+    """Yield each row, predicted after a few others of the suite were given."""
     by_row = {id(each.row): each for each in rows}
     for given, others in calibration_folds([each.row for each in rows]):
         seen = _timed(given, by_row)
         predict = partial(logarithms, work_of(seen))
-        for kind, asked in _by_kind(_timed(others, by_row)):
-            doubts = np.array([doubt(each, kind) for each in seen])
-            yield from predicted(asked, narrow(belief, predict, seconds_of(seen), doubts=doubts))
+        for kind, wanted in _by_kind(_timed(others, by_row)):
+            uncertainty = np.array([uncertainty_of(each, kind) for each in seen])
+            yield from predicted(wanted, narrow(belief, predict, seconds_of(seen), uncertainty=uncertainty))
 
 
 def _by_kind(rows: Sequence[Timed]) -> Iterable[tuple[Likeness, list[Timed]]]:
@@ -80,32 +80,32 @@ def _by_kind(rows: Sequence[Timed]) -> Iterable[tuple[Likeness, list[Timed]]]:
 
 
 def likeness(timed: Timed) -> Likeness:
-    """Device, kind of model, and the format that it multiplies in; the two of 16 bits are alike."""
+    """Return device, kind of model and format of the arithmetic; both 16-bit formats count as equal."""
     kind, compute = kind_of(timed.run.subject, timed.run.machine), timed.run.training.precision.compute
-    return kind.device, kind.family, Format.BF16 if compute is Format.FP16 else compute
+    return kind.device, kind.family, NumberFormat.BF16 if compute is NumberFormat.FP16 else compute
 
 
-def doubt(seen: Timed, asked: Likeness) -> float:
-    """How much less sure a run is that differs from what is asked for in device, kind of model or arithmetic."""
-    differences = sum(one != other for one, other in zip(likeness(seen), asked, strict=True))
+def uncertainty_of(seen: Timed, wanted: Likeness) -> float:
+    """Return the additional uncertainty of a run with another device, kind of model or format."""
+    differences = sum(one != other for one, other in zip(likeness(seen), wanted, strict=True))
     return math.hypot(seen.run.spread, STRANGENESS * math.sqrt(differences))
 
 
-def judge_regret(predictions: Sequence[tuple[Timed, Interval]], mode: str) -> Findings:
-    """What it would have cost to follow the planner: the measured time of its first choice over the best measured one.
+def judge_regret(predictions: Sequence[tuple[Timed, Interval]], mode: str) -> Judgement:
+    """Judge the planner's choices: the measured time of its first choice relative to the best measured one.
 
-    Rows compete that train the same model with the same batch on the same devices.
+    Rows compete if they train the same model with the same batch on the same devices.
     """
     groups: dict[tuple[object, ...], list[tuple[Timed, Interval]]] = {}
     for each in predictions:
         groups.setdefault(_competition(each[0]), []).append(each)
     contests = [group for group in groups.values() if len(group) > 1]
     if not contests:
-        return Findings()
+        return Judgement()
     excess = np.array([_excess(group) for group in contests])
     first = contests[0][0][0].row
     details = {"groups": float(len(contests)), "rows": float(sum(map(len, contests))), "worst": float(excess.max())}
-    return Findings(
+    return Judgement(
         [
             Result(
                 file=first.file,
@@ -134,34 +134,34 @@ def _excess(group: Sequence[tuple[Timed, Interval]]) -> float:
     return chosen.seconds / min(each.seconds for each, _ in group) - 1
 
 
-def _timed(rows: Sequence[Row], by_row: dict[int, Timed]) -> list[Timed]:
+def _timed(rows: Sequence[TableRow], by_row: dict[int, Timed]) -> list[Timed]:
     return [by_row[id(row)] for row in rows]
 
 
-def _summed(predictions: Sequence[tuple[Timed, Interval]], known: TimedRows, mode: str) -> Findings:
-    judged = [Outcome(each.row, interval, each.seconds, ideal_seconds(each)) for each, interval in predictions]
+def _summed(predictions: Sequence[tuple[Timed, Interval]], known: TimedRows, mode: str) -> Judgement:
+    judged = [PredictedRow(each.row, interval, each.seconds, ideal_seconds(each)) for each, interval in predictions]
     details = _by_reach(predictions)
     if judged:
         details["baseline_mean_ape"] = _single_utilisation_error(judged)
-    return sum_up(Outcomes(judged, known.ineligible, known.unpredicted), METRIC, mode, details)
+    return sum_up(Predictions(judged, known.ineligible, known.unpredicted), METRIC, mode, details)
 
 
 def ideal_seconds(timed: Timed) -> float:
-    """At the printed rate: what a single utilisation is divided into."""
+    """Return the time at the nominal rate, which a single utilisation divides."""
     run = timed.run
-    flops = flops_a_sample(run.subject, run.training) * run.training.global_batch
+    flops = flops_per_sample(run.subject, run.training) * run.training.global_batch
     return flops / (run.machine.devices * run.machine.device.rate(run.training.precision.compute))
 
 
-def _single_utilisation_error(judged: Sequence[Outcome]) -> float:
-    """Mean error of the one utilisation that makes it smallest on these very rows."""
+def _single_utilisation_error(judged: Sequence[PredictedRow]) -> float:
+    """Return the mean error of the single utilisation that minimises it on the same rows."""
     ratios = np.array([each.measured / (each.scale or 1.0) for each in judged])
     errors = [float(np.mean(np.abs(1 / (share * ratios) - 1))) for share in 1 / ratios]
     return min(errors)
 
 
 def _by_reach(predictions: Sequence[tuple[Timed, Interval]]) -> dict[str, float]:
-    """Mean errors within a node and across nodes, where a suite has both or either."""
+    """Return mean errors within a node and across nodes, if the suite has them."""
     within = np.array([each.run.machine.nodes == 1 for each, _ in predictions], dtype=bool)
     errors = np.array([abs(interval.middle / each.seconds - 1) for each, interval in predictions])
     parts = {"within_node": errors[within], "across_nodes": errors[~within]} if len(errors) else {}

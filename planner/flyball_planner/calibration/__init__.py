@@ -1,1 +1,1 @@
-"""What measured runs teach: predictions that move to where measurements lie, as far as the measurements carry."""
+"""Calibration: estimates that are corrected by measured runs, as far as the measurements support it."""

@@ -1,4 +1,4 @@
-"""What a run would cost with each offer, on demand and on spot."""
+"""The cost of a run with each offer, on demand and on spot."""
 
 from collections.abc import Sequence
 from math import ceil, inf
@@ -13,26 +13,26 @@ from flyball_reports.errors import InputError
 
 
 class Bill(Struct, frozen=True):
-    """A run's cost with one offer; whole instances are paid, used or not."""
+    """The cost of a run with one offer. Complete instances are paid, used or not."""
 
     offer: Offer
     instances: int
-    idle_devices: int  # paid for and not used
+    idle_devices: int  # paid but not used
     on_demand_usd: Interval | None
     spot_usd: Interval | None
 
     @property
     def usd(self) -> float:
-        """What it most probably costs: on demand, or on spot where nothing else is offered."""
+        """Return the most likely cost: on demand, or on spot if there is no other price."""
         best = self.on_demand_usd or self.spot_usd
         if best is None:
             raise ValueError(f"{self.offer.provider} {self.offer.instance} has no price")
         return best.middle
 
-    def told(self) -> str:
-        """The cost with the price's place and date."""
+    def description(self) -> str:
+        """Return a line with the cost and the price's region and date."""
         idle = f", {self.idle_devices} of their devices idle" if self.idle_devices else ""
-        return f"${self.usd:,.2f} with {self.instances} x {self.offer.told()}{idle}"
+        return f"${self.usd:,.2f} with {self.instances} x {self.offer.description()}{idle}"
 
 
 def compare(
@@ -42,19 +42,21 @@ def compare(
     *,
     repeated: float = 0.0,
 ) -> Sequence[Bill]:
-    """The bills of so many devices for so many hours, the cheapest first and offers with a caveat last.
+    """Return the bills for some devices and hours, the cheapest first and offers with a caveat last.
 
-    `repeated` is the share of the time on spot that interruptions cost again. A spot bill ends at the price on demand,
-    at which providers cap it or at which one would rather rent. Shares of a device serve nobody who needs a whole one,
-    and instances smaller than a usual node get a caveat: between them is a network where a plan has links.
+    `repeated` is the share of the time on spot that interruptions cost again. The upper end of a spot bill uses the
+    price on demand, which providers use as a cap. Fractions of a device are left out. Instances smaller than a usual
+    node get a caveat, because their devices are connected by a network instead of links.
     """
     least = hours.low if isinstance(hours, Interval) else hours
     if not 0 <= least < inf or devices < 1 or repeated < 0:
-        raise InputError(f"nothing to price: {hours} hours, {devices} devices, {repeated:.0%} repeated on spot")
+        raise InputError(
+            f"cannot compute a price for {hours} hours, {devices} devices and {repeated:.0%} repeated on spot"
+        )
     span = hours if isinstance(hours, Interval) else Interval.exactly(hours)
     together = {name: min(devices, find_device(name).devices_a_node) for name in {each.device for each in found}}
-    whole = [_apart(each, together[each.device]) for each in found if each.devices >= 1]
-    bills = [_bill(each, span, devices, repeated) for each in whole]
+    complete = [_with_caveat(each, together[each.device]) for each in found if each.devices >= 1]
+    bills = [_bill(each, span, devices, repeated) for each in complete]
     return sorted(bills, key=lambda bill: (bool(bill.offer.caveat), bill.usd, bill.offer.provider, bill.offer.instance))
 
 
@@ -70,17 +72,17 @@ def _bill(offer: Offer, hours: Interval, devices: int, repeated: float) -> Bill:
     )
 
 
-def _apart(offer: Offer, together: int) -> Offer:
-    """The offer, with a caveat where its instances tear apart what a node holds together."""
+def _with_caveat(offer: Offer, together: int) -> Offer:
+    """Add a caveat to an offer whose instances are smaller than a node."""
     if offer.devices >= together:
         return offer
-    said = f"only {offer.devices:g} of a node's {together} together, the others over a network"
-    return replace(offer, caveat="; ".join(filter(None, (offer.caveat, said))))
+    caveat = f"only {offer.devices:g} of a node's {together} devices together, the others over a network"
+    return replace(offer, caveat="; ".join(filter(None, (offer.caveat, caveat))))
 
 
 def _spot(offer: Offer, hours: Interval, instances: int) -> Interval | None:
     if offer.spot_usd_per_hour is None:
         return None
     cost = hours.times(offer.spot_usd_per_hour * instances)
-    dearest = max(offer.spot_usd_per_hour, offer.on_demand_usd_per_hour or 0.0)
-    return Interval(cost.low, cost.middle, hours.high * dearest * instances)
+    highest = max(offer.spot_usd_per_hour, offer.on_demand_usd_per_hour or 0.0)
+    return Interval(cost.low, cost.middle, hours.high * highest * instances)

@@ -1,4 +1,4 @@
-"""Which devices there are, and which one a name means."""
+"""The catalogue's devices, and finding a device by its name."""
 
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
@@ -8,27 +8,27 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from flyball_planner.catalogue.entries import BadEntry, Entry, Place, device
-from flyball_planner.catalogue.hardware import Device
+from flyball_planner.catalogue.hardware import ComputeDevice
 from flyball_planner.catalogue.names import readings, words
 from flyball_planner.catalogue.processors import processor
 from flyball_planner.catalogue.tables import table
-from flyball_planner.precision import Format
+from flyball_planner.precision import NumberFormat
 from flyball_reports.errors import InputError, UnknownName
 
-Index = dict[frozenset[str], Device]
+Index = dict[frozenset[str], ComputeDevice]
 
 
 class Registry(Struct):
-    """The planner's one place of changing state: hardware that a program or a user's file adds."""
+    """Hardware that a program or a user's file adds; the only mutable state of the planner."""
 
-    added: dict[str, Device] = field(default_factory=dict)
+    added: dict[str, ComputeDevice] = field(default_factory=dict)
 
-    def add(self, new: Device) -> None:
-        """Add a device, or replace what was added under this name before."""
+    def add(self, new: ComputeDevice) -> None:
+        """Add a device, or replace the one of this name."""
         self.added[new.name] = new
 
     def clear(self) -> None:
-        """Forget all that was added."""
+        """Remove all added devices."""
         self.added.clear()
 
 
@@ -40,47 +40,47 @@ class Profile(Struct, frozen=True):
 
     name: str
     device: str
-    default_format: Format
-    devices: int  # 1, or as many as a pod has
+    default_format: NumberFormat
+    devices: int  # 1, or the number of a pod
     note: str = ""
 
 
-SHOWN = 8  # of the devices that a name fits
+SHOWN = 8  # matching devices that a message lists
 
 
 class SeveralDevices(InputError):
-    """A name that fits several devices."""
+    """A name that matches several devices."""
 
     def __init__(self, name: str, fitting: Iterable[str]) -> None:
         names = sorted(fitting)
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        super().__init__(f"{name!r} may mean {', '.join(names[:SHOWN])}{more}; say which")
+        super().__init__(f"{name!r} may mean {', '.join(names[:SHOWN])}{more}; be more specific")
 
 
-def devices() -> tuple[Device, ...]:
-    """All devices: those added, then those of the catalogue."""
+def devices() -> tuple[ComputeDevice, ...]:
+    """Return all devices: added ones first, then the catalogue's."""
     added = tuple(REGISTRY.added.values())
     return added + tuple(each for each in _catalogue() if each.name not in REGISTRY.added)
 
 
 @cache
 def profiles() -> Mapping[str, Profile]:
-    """The named profiles."""
+    """Return the named profiles."""
     return {
         row["name"]: Profile(
-            row["name"], row["device"], Format(row["default_format"]), int(row["devices"]), row["note"]
+            row["name"], row["device"], NumberFormat(row["default_format"]), int(row["devices"]), row["note"]
         )
         for row in table("profiles")
     }
 
 
 def find_profile(name: str) -> Profile | None:
-    """The profile of this name, whatever its case."""
+    """Return the profile of this name in any case."""
     return _profiles_by_lower_case().get(name.strip().casefold())
 
 
-def find_device(name: str) -> Device:
-    """The device that a name means, in any usual spelling; a profile's comes with its format."""
+def find_device(name: str) -> ComputeDevice:
+    """Return the device of a name in any usual spelling. A profile's device has the profile's format."""
     profile = find_profile(name)
     if profile:
         return replace(find_device(profile.device), default_format=profile.default_format)
@@ -90,18 +90,18 @@ def find_device(name: str) -> Device:
     if exactly:
         return exactly
     index = {**_own_index(), **_index(REGISTRY.added.values())} if REGISTRY.added else _own_index()
-    found = next((index[meant] for meant in readings(name) if meant in index), None) or _only(name, index)
-    return REGISTRY.added.get(found.name, found)  # one that replaces another answers to the other's names too
+    found = next((index[reading] for reading in readings(name) if reading in index), None) or _only(name, index)
+    return REGISTRY.added.get(found.name, found)  # a device that replaces another one keeps the other's names
 
 
-def register_hardware(entry: Device | Mapping[str, object]) -> Device:
-    """Add a device, or what the keys of a hardware file say of one; the same name again replaces it.
+def register_hardware(entry: ComputeDevice | Mapping[str, object]) -> ComputeDevice:
+    """Add a device, given as such or by the keys of a hardware file. The same name replaces it.
 
     >>> made = register_hardware({"name": "A100 at 250 W", "like": "A100 80GB", "power_watts": 250})
     >>> made.power_watts, find_device("a100 at 250 w").memory_bytes / 2**30
     (250.0, 80.0)
     """
-    if not isinstance(entry, Device):
+    if not isinstance(entry, ComputeDevice):
         text = {key: "" if value is None else str(value) for key, value in entry.items()}
         place = Place(f"register_hardware({text.get('name', '')!r})")
         entry = device(based(text, place), place)
@@ -110,19 +110,21 @@ def register_hardware(entry: Device | Mapping[str, object]) -> Device:
 
 
 def based(entry: Entry, place: Place) -> Entry:
-    """An entry completed by the catalogue's entry that its key `like` names."""
+    """Complete an entry by the catalogue's entry that its key `like` names."""
     if "like" not in entry:
         return entry
     model = find_device(entry["like"]).name
     row = next((row for row in table("accelerators") if row["name"] == model), None)
     if row is None:
-        raise BadEntry(place, "like", f"{model} has no entry among the accelerators; give all keys yourself")
-    own = {key: value for key, value in entry.items() if key != "like"}
-    return {**row, "aliases": "", "source": f"as {model}, but for {', '.join(sorted(own.keys() - {'name'}))}", **own}
+        raise BadEntry(place, "like", f"{model} is not an accelerator of the catalogue; set all keys instead")
+    given = {key: value for key, value in entry.items() if key != "like"}
+    return {**row, "aliases": "", "source": f"as {model}, except {', '.join(sorted(given.keys() - {'name'}))}", **given}
 
 
-def _only(name: str, index: Index) -> Device:
-    fitting = {each.name: each for meant in readings(name) for known, each in index.items() if meant and meant <= known}
+def _only(name: str, index: Index) -> ComputeDevice:
+    fitting = {
+        each.name: each for reading in readings(name) for known, each in index.items() if reading and reading <= known
+    }
     if len(fitting) > 1:
         raise SeveralDevices(name, fitting)
     if not fitting:
@@ -139,14 +141,14 @@ def _profiles_by_lower_case() -> Mapping[str, Profile]:
 
 
 @cache
-def _catalogue() -> tuple[Device, ...]:
+def _catalogue() -> tuple[ComputeDevice, ...]:
     names = (row["name"] for row in (*table("accelerators"), *table("cpus")))
     return tuple(filter(None, map(_named, names)))
 
 
 @cache
-def _named(name: str) -> Device | None:
-    """The catalogue's device of exactly this name, made without the others."""
+def _named(name: str) -> ComputeDevice | None:
+    """Return the catalogue's device of exactly this name, without reading the others."""
     row = next((row for row in table("accelerators") if row["name"] == name), None)
     return device(row, Place(f"accelerators.csv, {name}")) if row else processor(name)
 
@@ -156,8 +158,8 @@ def _own_index() -> Index:
     return _index(_catalogue())
 
 
-def _index(known: Collection[Device]) -> Index:
-    """Devices by the words of their names; each may also be called by the size of its memory."""
+def _index(known: Collection[ComputeDevice]) -> Index:
+    """Index devices by the words of their names, with and without the size of their memory."""
     index: Index = {}
     for each in known:
         size = frozenset({f"{each.memory_bytes / 2**30:g}gb"})

@@ -1,15 +1,13 @@
-"""Writes `docs/hardware.md` from the catalogue: `python -m flyball_planner.catalogue.document docs/hardware.md`."""
+"""The document `docs/hardware.md`, generated from the catalogue."""
 
-import sys
 from collections.abc import Sequence
 from itertools import groupby
-from pathlib import Path
 
 from flyball_planner.catalogue.devices import devices, profiles
 from flyball_planner.catalogue.entries import KEYS
-from flyball_planner.catalogue.hardware import Device, DeviceKind
+from flyball_planner.catalogue.hardware import ComputeDevice, DeviceKind
 from flyball_planner.catalogue.tables import Row, table
-from flyball_planner.precision import Format
+from flyball_planner.precision import NumberFormat
 
 EXAMPLE = """\
 devices:
@@ -21,39 +19,45 @@ devices:
     bf16_tflops: 400
     link_gb_per_second: 450   # one way
     power_watts: 500
-    source: its maker's data sheet
+    source: the vendor's data sheet
   - name: A100 at 250 W
-    like: A100 80GB           # everything else is as there
+    like: A100 80GB           # all other values come from there
     power_watts: 250
 """
 
 HEAD = f"""\
 # Hardware
 
-What the planner knows, generated from its data files
-(`python -m flyball_planner.catalogue.document docs/hardware.md`; a test holds this page to it). `flyball hardware
---details NAME` shows the sources of each figure, and where they disagree.
+This is the planner's catalogue, generated from its data files (`make generated`). `flyball hardware --details NAME`
+shows the sources of each value, and where they disagree.
 
-- A device may be called by any usual name: `A100-SXM-80GB`, `a100_80gb` and `NVIDIA A100-SXM4-80GB` are one.
-- Rates are dense (without sparsity) and, on GeForce cards, those of FP32 accumulation, which PyTorch uses.
-- Memory is in GiB, as makers count it; *visible* is what the driver shows after error correction.
-- Links are one way; makers print both directions together. Latencies are NCCL's own.
-- Prices change: each is kept with its place and date and is never shown without them.
+- Names may be spelled in any usual way: `A100-SXM-80GB`, `a100_80gb` and `NVIDIA A100-SXM4-80GB` are the same device.
+- Rates are dense (without sparsity). For GeForce cards they are the rates with FP32 accumulation, which PyTorch uses.
+- Memory is in GiB, as vendors count it. *Visible* is what the driver reports after error correction.
+- Links are one way; vendors add up both directions. Latencies are NCCL's own.
+- Prices change. Each one has its region and date and is never shown without them.
 
 ## Your own hardware
 
-A YAML, JSON or CSV file (`--hardware-file`), or `register_hardware` with the same keys. A fault is told with its line,
-its key, what was expected and the nearest known name; a file with a fault adds nothing.
+Pass a YAML, JSON or CSV file with `--hardware-file`, or pass the same keys to `register_hardware`. A message about a
+fault names its line, its key, the expected value and the nearest known name. A file with a fault adds no device.
 
 ```yaml
 {EXAMPLE}```
 """
 
-FORMATS = (Format.FP32, Format.TF32, Format.FP16, Format.BF16, Format.FP8, Format.INT8)
+FORMATS = (
+    NumberFormat.FP32,
+    NumberFormat.TF32,
+    NumberFormat.FP16,
+    NumberFormat.BF16,
+    NumberFormat.FP8,
+    NumberFormat.INT8,
+)
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the complete page."""
     accelerators = [each for each in devices() if each.kind is not DeviceKind.CPU]
     processors = [each for each in devices() if each.kind is DeviceKind.CPU]
     parts = (
@@ -63,16 +67,16 @@ def page() -> str:
         _table("Accelerators", ACCELERATOR_HEADS, [_accelerator(each) for each in accelerators]),
         _table("Processors", PROCESSOR_HEADS, [_processor(each) for each in processors]),
         _table("Links", ("link", "place", "GB/s one way", "µs"), _links()),
-        _table("Networks", ("network", "Gbit/s", "of a"), _networks()),
+        _table("Networks", ("network", "Gbit/s", "per"), _networks()),
         _table("Storage", STORAGE_HEADS, [tuple(row[key] for key in STORAGE_KEYS) for row in table("storage")]),
-        _table("Prices", ("provider", "offers", "devices", "asked"), _prices()),
-        _table("Left out", ("what", "of it", "why"), [(r["name"], r["what"], r["why"]) for r in table("left_out")]),
+        _table("Prices", ("provider", "offers", "devices", "dates"), _prices()),
+        _table("Left out", ("item", "part", "reason"), [(r["name"], r["what"], r["why"]) for r in table("left_out")]),
     )
     return "\n".join(parts)
 
 
 def _keys() -> str:
-    rows = [("`like`", "the name of a device; its entry stands for all keys that are not given")]
+    rows = [("`like`", "the name of a device, whose values are used for all missing keys")]
     rows += [(f"`{name}`", key.expected + (" (required)" if key.required else "")) for name, key in KEYS.items()]
     return _table("Keys", ("key", "expected"), rows, level=3)
 
@@ -81,10 +85,19 @@ def _profiles() -> list[tuple[str, ...]]:
     return [(f"`{each.name}`", each.device, each.default_format, str(each.devices)) for each in profiles().values()]
 
 
-ACCELERATOR_HEADS = ("device", "GiB", "visible MiB", "GB/s", *(f"{each} T/s" for each in FORMATS), "W", "year", "sure")
+ACCELERATOR_HEADS = (
+    "device",
+    "GiB",
+    "visible MiB",
+    "GB/s",
+    *(f"{each} T/s" for each in FORMATS),
+    "W",
+    "year",
+    "confidence",
+)
 
 
-def _accelerator(device: Device) -> tuple[str, ...]:
+def _accelerator(device: ComputeDevice) -> tuple[str, ...]:
     rates = [_figure(device.flops_per_second.get(each), 1e12) for each in FORMATS]
     return (
         device.name,
@@ -101,8 +114,8 @@ def _accelerator(device: Device) -> tuple[str, ...]:
 PROCESSOR_HEADS = ("processor", "cores", "fp32 T/s", "GB/s", "W")
 
 
-def _processor(device: Device) -> tuple[str, ...]:
-    rate, moved = device.rate(Format.FP32), device.memory_bytes_per_second
+def _processor(device: ComputeDevice) -> tuple[str, ...]:
+    rate, moved = device.rate(NumberFormat.FP32), device.memory_bytes_per_second
     return (device.name, str(device.cores), _figure(rate, 1e12), _figure(moved, 1e9), _figure(device.power_watts, 1))
 
 
@@ -114,7 +127,7 @@ def _networks() -> list[tuple[str, ...]]:
     return [(row["name"], row["gigabits_per_second"], row["scope"]) for row in table("networks")]
 
 
-STORAGE_HEADS = ("storage", "read MB/s", "write MB/s", "reads a second", "writes a second", "µs", "of a", "sure")
+STORAGE_HEADS = ("storage", "read MB/s", "write MB/s", "reads/s", "writes/s", "µs", "per", "confidence")
 STORAGE_KEYS = (
     "name", "read_mb_per_second", "write_mb_per_second", "read_operations_per_second", "write_operations_per_second",
     "latency_microseconds", "scope", "confidence",
@@ -122,15 +135,15 @@ STORAGE_KEYS = (
 
 
 def _prices() -> list[tuple[str, ...]]:
-    """How many offers of each provider, and when they were asked."""
+    """Return each provider's number of offers and their dates."""
     found = sorted(table("prices"), key=lambda row: row["provider"])
     return [_provider(name, list(rows)) for name, rows in groupby(found, key=lambda row: row["provider"])]
 
 
 def _provider(name: str, rows: Sequence[Row]) -> tuple[str, ...]:
     dates = sorted({row["as_of"] for row in rows if row["as_of"][:1].isdigit()})
-    asked = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else "undated"
-    return name, str(len(rows)), str(len({row["device"] for row in rows})), asked
+    period = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else "undated"
+    return name, str(len(rows)), str(len({row["device"] for row in rows})), period
 
 
 def _figure(value: float | None, unit: float) -> str:
@@ -140,7 +153,3 @@ def _figure(value: float | None, unit: float) -> str:
 def _table(title: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], level: int = 2) -> str:
     lines = [f"{'#' * level} {title}\n", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
-
-
-if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(page(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A user's own hardware: a YAML, JSON or CSV file with the keys of the catalogue's entries."""
+"""A user's own hardware in a YAML, JSON or CSV file with the keys of the catalogue's entries."""
 
 import csv
 import io
@@ -8,43 +8,41 @@ from typing import TYPE_CHECKING
 
 from flyball_planner.catalogue.devices import REGISTRY, based
 from flyball_planner.catalogue.entries import BadEntry, Entry, Place, device
-from flyball_planner.catalogue.hardware import Device
+from flyball_planner.catalogue.hardware import ComputeDevice
 from flyball_reports.errors import InputError
 
 if TYPE_CHECKING:
-    from flyball_reports.specification.entry import Entry as Node
+    from flyball_reports.specification.source_value import SourceValue as Node
 
 Placed = tuple[Entry, Place]
 
 
-def load_hardware(path: str | Path) -> tuple[Device, ...]:
-    """Add all devices of a file to the catalogue; none, if one of them has a fault."""
+def load_hardware(path: str | Path) -> tuple[ComputeDevice, ...]:
+    """Add all devices of a file to the catalogue, or none if one of them has a fault."""
     file = Path(path)
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the hardware file {file} cannot be read: {error}") from None
+        raise InputError(f"cannot read the hardware file {file}: {error}") from None
     found = read_hardware(text, file.suffix, str(file))
     for each in found:
         REGISTRY.add(each)
     return found
 
 
-def read_hardware(text: str, suffix: str = ".yaml", source: str = "hardware") -> tuple[Device, ...]:
-    """The devices that a text describes, in the format that a file's ending names."""
+def read_hardware(text: str, suffix: str = ".yaml", source: str = "hardware") -> tuple[ComputeDevice, ...]:
+    """Return the devices that a text describes, in the format of a file suffix."""
     read = READERS.get(suffix.casefold())
     if read is None:
-        raise InputError(
-            f"{source}: cannot tell what a {suffix or 'file without an ending'} holds; use .yaml, .json or .csv"
-        )
+        raise InputError(f"{source}: unknown format {suffix or '(no file suffix)'}; use .yaml, .json or .csv")
     found = tuple(device(based(entry, place), place) for entry, place in read(text, source))
     if not found:
-        raise InputError(f"{source} describes no device; list them under the key `devices`, each with a name")
+        raise InputError(f"{source} contains no device; list devices under the key `devices`, each with a name")
     return found
 
 
 def _of_yaml(text: str, source: str) -> Iterable[Placed]:
-    from flyball_reports.specification.document import read_document  # noqa: PLC0415  most plans read no hardware file
+    from flyball_reports.specification.document import read_document  # noqa: PLC0415  rarely needed
 
     root = read_document(text, source)
     listed = root.value.get("devices", root) if isinstance(root.value, dict) else root
@@ -53,7 +51,9 @@ def _of_yaml(text: str, source: str) -> Iterable[Placed]:
 
 def _of_node(node: "Node", source: str) -> Placed:
     if not isinstance(node.value, dict):
-        raise BadEntry(Place(source, node.line), "", f"expected a device's keys such as name: …, found {node.told()}")
+        raise BadEntry(
+            Place(source, node.line), "", f"expected a device's keys such as name: …, found {node.description()}"
+        )
     place = Place(source, node.line, {key: each.line for key, each in node.value.items()})
     return {key: _text(each, place, key) for key, each in node.value.items()}, place
 
@@ -77,12 +77,12 @@ def _of_csv(text: str, source: str) -> Iterable[Placed]:
                 raise BadEntry(place, "", f"has more than the {len(rows.fieldnames or ())} columns of the first line")
             yield {key: value or "" for key, value in row.items()}, place
     except csv.Error as error:
-        raise InputError(f"{source}, line {rows.line_num}: is no CSV: {error}") from None
+        raise InputError(f"{source}, line {rows.line_num}: is not valid CSV: {error}") from None
 
 
 READERS: Mapping[str, Callable[[str, str], Iterable[Placed]]] = {
     ".yaml": _of_yaml,
     ".yml": _of_yaml,
-    ".json": lambda text, source: _of_yaml(text.expandtabs(), source),  # JSON is YAML, but for tabs between tokens
+    ".json": lambda text, source: _of_yaml(text.expandtabs(), source),  # JSON is YAML except for tabs between tokens
     ".csv": _of_csv,
 }

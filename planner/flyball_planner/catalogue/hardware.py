@@ -1,33 +1,33 @@
-"""What a training may run on: one device, and the machines that hold several."""
+"""The hardware of a training: devices, links, and the machines that hold devices."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 
 from msgspec import Struct, field
 
-from flyball_planner.precision import Format
+from flyball_planner.precision import NumberFormat
 from flyball_reports.errors import InputError
 
 
 class DeviceKind(StrEnum):
-    """Who computes."""
+    """Kinds of devices."""
 
     GPU = "gpu"
     TPU = "tpu"
     CPU = "cpu"
-    UNIFIED = "unified"  # processor and graphics over one memory
+    UNIFIED = "unified"  # processor and GPU with shared memory
 
 
-class Link(Struct, frozen=True):
-    """A way between devices; rates are what one device can send, one way."""
+class DeviceLink(Struct, frozen=True):
+    """A connection between devices; rates are per device and direction."""
 
     name: str
     bytes_per_second: float
     latency_seconds: float = 0.0
 
 
-class Device(Struct, frozen=True):
-    """One accelerator or processor. Rates are dense and as the maker prints them; what is not known is missing."""
+class ComputeDevice(Struct, frozen=True):
+    """One accelerator or processor. Rates are dense and as printed by the vendor; unknown ones are missing."""
 
     name: str
     kind: DeviceKind
@@ -35,68 +35,68 @@ class Device(Struct, frozen=True):
     architecture: str
     memory_bytes: float
     memory_bytes_per_second: float
-    flops_per_second: Mapping[Format, float]
+    flops_per_second: Mapping[NumberFormat, float]
     tensor_cores: bool = False
-    within_node: Link | None = None  # to its neighbours
-    host_link: Link | None = None  # PCIe
+    within_node: DeviceLink | None = None  # to the other devices of its node
+    host_link: DeviceLink | None = None  # PCIe
     power_watts: float | None = None
     slowdown_celsius: float | None = None
-    cores: int = 0  # of a processor
+    cores: int = 0  # for processors
     launch_year: int | None = None
     confidence: str = ""
     source: str = ""
     note: str = ""
-    default_format: Format | None = None  # of a named profile such as A100_80GB_fp16
-    visible_bytes: float | None = None  # as the driver shows it, after error correction and what it reserves
+    default_format: NumberFormat | None = None  # for named profiles such as A100_80GB_fp16
+    visible_bytes: float | None = None  # as reported by the driver, without error correction and reserved memory
     memory_type: str = ""
     capability: str = ""  # CUDA's compute capability or AMD's gfx target
-    devices_a_node: int = 8  # that usually share `within_node`
-    network: str = ""  # of such a node, as in "8 x InfiniBand HDR"; empty: nothing is usual
+    devices_a_node: int = 8  # usual number of devices that share `within_node`
+    network: str = ""  # usual network of such a node, such as "8 x InfiniBand HDR"
     aliases: tuple[str, ...] = ()
 
-    def rate(self, wanted: Format) -> float:
-        """FLOP/s in a format, or in the wider one that it falls back to; `InputError` where it computes in neither."""
+    def rate(self, wanted: NumberFormat) -> float:
+        """Return the FLOP/s in a format or the wider one that it falls back to; raises `InputError` if there is
+        neither."""
         for each in FALLBACK[wanted]:
             if each in self.flops_per_second:
                 return self.flops_per_second[each]
         known = ", ".join(sorted(each.value for each in self.flops_per_second)) or "nothing"
         raise InputError(
-            f"{self.name} does not compute in {wanted.value} or anything wider, but in {known}; "
-            "choose a narrower precision"
+            f"{self.name} does not support {wanted.value} or a wider format, only {known}; choose a narrower precision"
         )
 
-    def computes(self, wanted: Format) -> bool:
-        """Whether there is such a rate."""
+    def computes(self, wanted: NumberFormat) -> bool:
+        """Return True if the device supports this format or a wider one."""
         return any(each in self.flops_per_second for each in FALLBACK[wanted])
 
-    def native(self, wanted: Format) -> bool:
-        """Whether the device computes in this format at all."""
+    def native(self, wanted: NumberFormat) -> bool:
+        """Return True if the device supports exactly this format."""
         return wanted in self.flops_per_second
 
 
-FALLBACK: dict[Format, tuple[Format, ...]] = {
-    Format.FP4: (Format.FP4, Format.FP8, Format.BF16, Format.FP16, Format.FP32),
-    Format.FP8: (Format.FP8, Format.BF16, Format.FP16, Format.FP32),
-    Format.INT8: (Format.INT8, Format.FP16, Format.BF16, Format.FP32),
-    Format.BF16: (Format.BF16, Format.FP32),
-    Format.FP16: (Format.FP16, Format.BF16, Format.FP32),
-    Format.TF32: (Format.TF32, Format.FP32),
-    Format.FP32: (Format.FP32,),
+FALLBACK: dict[NumberFormat, tuple[NumberFormat, ...]] = {
+    NumberFormat.FP4: (NumberFormat.FP4, NumberFormat.FP8, NumberFormat.BF16, NumberFormat.FP16, NumberFormat.FP32),
+    NumberFormat.FP8: (NumberFormat.FP8, NumberFormat.BF16, NumberFormat.FP16, NumberFormat.FP32),
+    NumberFormat.INT8: (NumberFormat.INT8, NumberFormat.FP16, NumberFormat.BF16, NumberFormat.FP32),
+    NumberFormat.BF16: (NumberFormat.BF16, NumberFormat.FP32),
+    NumberFormat.FP16: (NumberFormat.FP16, NumberFormat.BF16, NumberFormat.FP32),
+    NumberFormat.TF32: (NumberFormat.TF32, NumberFormat.FP32),
+    NumberFormat.FP32: (NumberFormat.FP32,),
 }
 
 
-class Machine(Struct, frozen=True):
-    """Nodes of equal devices and the network between them."""
+class TrainingMachine(Struct, frozen=True):
+    """Nodes of equal devices, and the network between them."""
 
-    device: Device
+    device: ComputeDevice
     devices: int = 1
     devices_a_node: int = 8
-    between_nodes: Link | None = None  # a device's share of its node's network
+    between_nodes: DeviceLink | None = None  # per device, as its share of the node's network
     host_memory_bytes: float | None = None
     host_cores: int | None = None
     assumptions: tuple[str, ...] = field(default=())
 
     @property
     def nodes(self) -> int:
-        """How many machines these devices fill."""
+        """Return the number of nodes."""
         return -(-self.devices // self.devices_a_node)

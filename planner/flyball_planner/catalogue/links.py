@@ -1,10 +1,10 @@
-"""Links within a node and networks between nodes, in bytes a second and one way."""
+"""Links within a node and networks between nodes, in bytes per second and direction."""
 
 import re
 from collections.abc import Iterable
 from functools import cache
 
-from flyball_planner.catalogue.hardware import Link
+from flyball_planner.catalogue.hardware import DeviceLink
 from flyball_planner.catalogue.tables import Row, listed, table
 from flyball_reports.errors import InputError, UnknownName
 
@@ -20,19 +20,21 @@ _GIGA = {"G": 1, "T": 1000}
 _INSIDE = re.compile(r"nvlink|intra-?node|pcie", re.IGNORECASE)
 
 
-def link_named(name: str) -> Link:
-    """A link by its name, as in "NVLink 4" or "PCIe 4.0 x16"."""
+def link_named(name: str) -> DeviceLink:
+    """Return a link by its name, such as "NVLink 4" or "PCIe 4.0 x16"."""
     row = _rows("links").get(name.casefold())
     if row is None:
         raise UnknownName("link", name, _known("links"), instead=f"known are {', '.join(_known('links'))}")
-    return Link(row["name"], float(row["gigabytes_per_second"]) * 1e9, float(row["latency_microseconds"] or 0) * 1e-6)
+    return DeviceLink(
+        row["name"], float(row["gigabytes_per_second"]) * 1e9, float(row["latency_microseconds"] or 0) * 1e-6
+    )
 
 
-def network_named(text: str, devices_a_node: int) -> Link:
-    """A device's share of its node's network.
+def network_named(text: str, devices_a_node: int) -> DeviceLink:
+    """Return a device's share of its node's network.
 
-    The text is a network's name ("InfiniBand NDR"), so many of its ports a node ("8 x InfiniBand NDR"), or a rate:
-    "1600 Gbps" is a node's, "400 Gb/s per GPU" a device's. What it says of links within a node is passed over.
+    The text is the name of a network ("InfiniBand NDR"), a number of its ports per node ("8 x InfiniBand NDR"), the
+    rate of a node ("1600 Gbps") or of a device ("400 Gb/s per GPU"). Parts about links within a node are ignored.
     """
     for part in _parts(text):
         found = _ports(part, devices_a_node) or _rate(part, devices_a_node)
@@ -47,7 +49,7 @@ def _parts(text: str) -> Iterable[str]:
     return (part.strip() for part in re.split("[;,]", text) if part.strip() and not _INSIDE.search(part))
 
 
-def _ports(part: str, devices_a_node: int) -> Link | None:
+def _ports(part: str, devices_a_node: int) -> DeviceLink | None:
     match = _PORTS.fullmatch(re.sub(r"(?<=\d)x ", " x ", part))
     row = _rows("networks").get(match[2].casefold()) if match else None
     if match is None or row is None:
@@ -56,7 +58,7 @@ def _ports(part: str, devices_a_node: int) -> Link | None:
     return _share(row["name"], ports * float(row["gigabits_per_second"]), devices_a_node)
 
 
-def _rate(part: str, devices_a_node: int) -> Link | None:
+def _rate(part: str, devices_a_node: int) -> DeviceLink | None:
     match = _RATE.search(part)
     if match is None:
         return None
@@ -64,10 +66,10 @@ def _rate(part: str, devices_a_node: int) -> Link | None:
     return _share(part, gigabits * (devices_a_node if match["each"] else 1), devices_a_node)
 
 
-def _share(name: str, gigabits_a_node: float, devices_a_node: int) -> Link:
-    if not gigabits_a_node > 0:
-        raise InputError(f"a network of {gigabits_a_node} Gbit/s ({name!r}) carries nothing; give a rate above 0")
-    return Link(name, gigabits_a_node * 1e9 / 8 / devices_a_node, NETWORK_MICROSECONDS * 1e-6)
+def _share(name: str, gigabits: float, devices_a_node: int) -> DeviceLink:
+    if not gigabits > 0:
+        raise InputError(f"the rate of the network {name!r} is {gigabits} Gbit/s; it must be above 0")
+    return DeviceLink(name, gigabits * 1e9 / 8 / devices_a_node, NETWORK_MICROSECONDS * 1e-6)
 
 
 @cache

@@ -1,39 +1,39 @@
-"""Machines: as many devices as wanted, a node's worth together, and a network between nodes."""
+"""Machines: a number of devices, distributed over nodes with a network between them."""
 
 from msgspec.structs import replace
 
 from flyball_planner.catalogue.devices import find_device, find_profile
-from flyball_planner.catalogue.hardware import Device, DeviceKind, Link, Machine
+from flyball_planner.catalogue.hardware import ComputeDevice, DeviceKind, DeviceLink, TrainingMachine
 from flyball_planner.catalogue.links import link_named, network_named
 from flyball_planner.catalogue.tables import Row, table
 from flyball_reports.errors import InputError
 
 CENTRE_NETWORK = "1 x Ethernet 100GbE"
 DESK_NETWORK = "1 x Ethernet 10GbE"
-"""Assumed where neither the user nor the catalogue says more: for data-centre cards; for GeForce, Apple, processors."""
+"""Networks that are assumed if nothing is known: for data-centre cards, and for GeForce, Apple and processors."""
 
 UNKNOWN_LINK = "PCIe 4.0 x16"
 
 
 def machine(
-    name: str | Device,
+    name: str | ComputeDevice,
     devices: int | None = None,
     devices_a_node: int | None = None,
-    network: str | Link | None = None,
-) -> Machine:
-    """So many of a device, or of a cloud instance by its type, over as many nodes as that takes.
+    network: str | DeviceLink | None = None,
+) -> TrainingMachine:
+    """Return a machine with some devices, or with those of a cloud instance type, over as many nodes as needed.
 
-    The network may be a name ("InfiniBand NDR"), ports a node ("8 x InfiniBand NDR"), a node's rate ("1600 Gbps") or a
-    device's ("400 Gb/s per GPU"). What is not said is assumed, and the assumptions are listed.
+    The network may be a name ("InfiniBand NDR"), ports per node ("8 x InfiniBand NDR"), a node's rate ("1600 Gbps") or
+    a device's ("400 Gb/s per GPU"). What is not specified is assumed, and the assumptions are listed.
     """
     instance = _instance(name) if isinstance(name, str) else None
-    device = name if isinstance(name, Device) else find_device(instance["device"] if instance else name)
+    device = name if isinstance(name, ComputeDevice) else find_device(instance["device"] if instance else name)
     in_instance = max(1, int(float(instance["devices"]))) if instance else None
     count = _positive("devices", devices, in_instance or _usual_count(name))
     node = _positive("devices_a_node", devices_a_node, in_instance or device.devices_a_node)
     device, assumed_link = _linked(device, alone=min(count, node) == 1)
     between, assumed_network = _between(device, node, network, instance) if count > node else (None, "")
-    return Machine(
+    return TrainingMachine(
         device=device,
         devices=count,
         devices_a_node=node,
@@ -47,11 +47,11 @@ def machine(
 def _positive(key: str, given: int | None, otherwise: int) -> int:
     value = otherwise if given is None else given
     if value < 1:
-        raise InputError(f"{key} is {value}; it must be at least 1")
+        raise InputError(f"{key} must be at least 1, not {value}")
     return value
 
 
-def _usual_count(name: str | Device) -> int:
+def _usual_count(name: str | ComputeDevice) -> int:
     profile = find_profile(name) if isinstance(name, str) else None
     return profile.devices if profile else 1
 
@@ -60,15 +60,17 @@ def _instance(name: str) -> Row | None:
     return next((row for row in table("prices") if row["instance"].casefold() == name.strip().casefold()), None)
 
 
-def _linked(device: Device, *, alone: bool) -> tuple[Device, str]:
+def _linked(device: ComputeDevice, *, alone: bool) -> tuple[ComputeDevice, str]:
     if device.within_node or alone:
         return device, ""
-    said = f"how {device.name}s are joined within a node is not known: taken as {UNKNOWN_LINK}"
-    return replace(device, within_node=link_named(UNKNOWN_LINK)), said
+    assumption = f"the link between {device.name}s within a node is unknown; {UNKNOWN_LINK} is assumed"
+    return replace(device, within_node=link_named(UNKNOWN_LINK)), assumption
 
 
-def _between(device: Device, node: int, network: str | Link | None, instance: Row | None) -> tuple[Link, str]:
-    if isinstance(network, Link):
+def _between(
+    device: ComputeDevice, node: int, network: str | DeviceLink | None, instance: Row | None
+) -> tuple[DeviceLink, str]:
+    if isinstance(network, DeviceLink):
         return network, ""
     if network:
         return network_named(network, node), ""
@@ -76,11 +78,11 @@ def _between(device: Device, node: int, network: str | Link | None, instance: Ro
     if known:
         return network_named(known, node), ""
     usual = _scaled(device, node)
-    return network_named(usual, node), f"the network between nodes is not given: taken as {usual} a node"
+    return network_named(usual, node), f"no network between nodes given: {usual} per node is assumed"
 
 
-def _scaled(device: Device, node: int) -> str:
-    """What nodes of this device usually have; a half-filled node is taken to have half the ports."""
+def _scaled(device: ComputeDevice, node: int) -> str:
+    """Return the usual network of a node; a half-filled node is assumed to have half the ports."""
     if not device.network:
         desk = device.name.startswith(("GeForce", "TITAN")) or device.kind in {DeviceKind.CPU, DeviceKind.UNIFIED}
         return DESK_NETWORK if desk else CENTRE_NETWORK
@@ -95,12 +97,12 @@ def _instance_network(instance: Row) -> str | None:
     return next((f"{row['network_gigabits_per_second']} Gbit/s" for row in found), None)
 
 
-def _host_memory_bytes(device: Device, instance: Row | None) -> float | None:
+def _host_memory_bytes(device: ComputeDevice, instance: Row | None) -> float | None:
     if instance and instance["ram_gib"]:
         return float(instance["ram_gib"]) * 2**30
     return device.memory_bytes if device.kind in {DeviceKind.CPU, DeviceKind.UNIFIED} else None
 
 
-def _host_cores(device: Device, instance: Row | None) -> int | None:
+def _host_cores(device: ComputeDevice, instance: Row | None) -> int | None:
     # A virtual processor is one of a core's two threads on the accelerated instances of AWS, Azure and GCP.
     return int(instance["vcpus"]) // 2 if instance and instance["vcpus"] else device.cores or None

@@ -1,4 +1,4 @@
-"""One thing has many spellings: "A100-SXM-80GB", "a100_80gb" and "NVIDIA A100-SXM4-80GB" mean one card."""
+"""Spellings of names: "A100-SXM-80GB", "a100_80gb" and "NVIDIA A100-SXM4-80GB" are the same card."""
 
 import re
 from collections.abc import Iterable
@@ -10,9 +10,9 @@ _NOISE = """
     hbm2 hbm2e hbm3 hbm3e gddr5 gddr5x gddr6 gddr6x gddr7
 """
 NOISE = frozenset(_NOISE.split())
-"""Words that tell no device of the catalogue from another."""
+"""Words that do not distinguish devices of the catalogue."""
 
-# Texts, compiled when the first name is taken apart: a device that is named exactly needs none of them.
+# Patterns are texts that are compiled with the first name; an exact name does not need them.
 _SERIES = r"(rtx|gtx)"
 _FAMILY = r"\b(rx|tpu|titan|quadro|tesla|geforce|radeon|instinct)(?=[a-z]{0,2}\d)"
 _SUFFIX = r"(?<=\d)(ti|super|mobile|laptop|xtx|xt)(?![a-z]*\d)"
@@ -24,7 +24,7 @@ _ASIDE = r"\(.*?\)"
 
 @cache
 def words(name: str) -> frozenset[str]:
-    """The words that matter, whatever their order and however they are joined."""
+    """Return the significant words of a name, in any order and however they are joined."""
     text = re.sub(r"[^a-z0-9.+]+", " ", name.casefold())
     for pattern in (_SERIES, _FAMILY, _SUFFIX):
         text = re.sub(pattern, r" \1 ", text)
@@ -34,7 +34,7 @@ def words(name: str) -> frozenset[str]:
 
 
 def readings(name: str) -> Iterable[frozenset[str]]:
-    """How a name may be meant: as it stands, and without what stands in brackets."""
+    """Yield the readings of a name: as it is, and without parts in brackets."""
     yield words(name)
     bare = re.sub(_ASIDE, " ", name)
     if bare != name:

@@ -1,4 +1,4 @@
-"""What providers ask for devices. No price is without its place and its date, since all of them change."""
+"""Prices of devices by provider. No price is shown without its region and date, because prices change."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -6,32 +6,32 @@ from functools import cache
 from msgspec import Struct
 
 from flyball_planner.catalogue.devices import find_device
-from flyball_planner.catalogue.hardware import Device
+from flyball_planner.catalogue.hardware import ComputeDevice
 from flyball_planner.catalogue.tables import Row, table
 
 
 class Offer(Struct, frozen=True):
-    """One instance type at one place, as it was priced at one time."""
+    """The price of one instance type in one region at one time."""
 
     provider: str
     instance: str
     device: str
-    devices: float  # an instance; less than 1: a share of one
+    devices: float  # per instance; less than 1: a share of a device
     region: str
     as_of: str  # an ISO date, or "undated" with the snapshot's name
     on_demand_usd_per_hour: float | None
     spot_usd_per_hour: float | None
     source: str
-    spot_as_of: str = ""  # where it differs, spot is as old as this
+    spot_as_of: str = ""  # date of the spot price, if different
     vcpus: int | None = None
     ram_bytes: float | None = None
-    caveat: str = ""  # why this may not be what one pays
+    caveat: str = ""  # why the actual price may differ
     confidence: str = ""
     note: str = ""
 
     @property
     def usd_per_hour(self) -> float:
-        """The price on demand, or on spot where nothing else is offered."""
+        """Return the price on demand, or on spot if there is no other price."""
         price = self.on_demand_usd_per_hour if self.on_demand_usd_per_hour is not None else self.spot_usd_per_hour
         if price is None:
             raise ValueError(f"{self.provider} {self.instance} has no price")
@@ -39,11 +39,11 @@ class Offer(Struct, frozen=True):
 
     @property
     def usd_per_device_hour(self) -> float:
-        """The same for one device."""
+        """Return the price per device."""
         return self.usd_per_hour / self.devices
 
-    def told(self) -> str:
-        """The price as it may be shown: with place and date."""
+    def description(self) -> str:
+        """Return a line with the price, its region and its date."""
         parts = []
         if self.on_demand_usd_per_hour is not None:
             parts.append(f"${self.on_demand_usd_per_hour:,.2f}/h on demand ({dated(self.as_of)})")
@@ -54,22 +54,22 @@ class Offer(Struct, frozen=True):
 
 
 PROVIDERS = ("AWS", "Azure", "CoreWeave", "GCP", "Lambda", "RunPod")
-"""Whose offers are among the catalogue's."""
+"""Providers of the catalogue's offers."""
 
 
-def offers(device: str | Device) -> Sequence[Offer]:
-    """All known offers of a device, the cheapest per device first; those with a caveat come last."""
-    name = device.name if isinstance(device, Device) else find_device(device).name
+def offers(device: str | ComputeDevice) -> Sequence[Offer]:
+    """Return all known offers of a device, the cheapest per device first and those with a caveat last."""
+    name = device.name if isinstance(device, ComputeDevice) else find_device(device).name
     return ranked([each for each in all_offers() if each.device == name])
 
 
 def ranked(found: Sequence[Offer]) -> Sequence[Offer]:
-    """Offers in the order in which they deserve a look."""
+    """Sort offers: without a caveat first, then by price."""
     return sorted(found, key=lambda each: (bool(each.caveat), each.usd_per_device_hour, each.provider, each.instance))
 
 
 def of_provider(found: Sequence[Offer], provider: str, region: str = "") -> list[Offer]:
-    """Those of a provider and a region, either of which may be a part of the name, or nothing for all."""
+    """Return the offers of a provider and region; both may be parts of names, or empty for all."""
     return [
         each
         for each in found
@@ -79,7 +79,7 @@ def of_provider(found: Sequence[Offer], provider: str, region: str = "") -> list
 
 @cache
 def all_offers() -> tuple[Offer, ...]:
-    """Every offer of the catalogue."""
+    """Return every offer of the catalogue."""
     return tuple(_offer(row) for row in table("prices"))
 
 
@@ -104,7 +104,7 @@ def _offer(row: Row) -> Offer:
 
 
 def dated(as_of: str) -> str:
-    """How old a price is, in words."""
+    """Return the date of a price in words."""
     return as_of if as_of.startswith("undated") else f"as of {as_of}"
 
 

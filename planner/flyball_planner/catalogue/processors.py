@@ -1,24 +1,24 @@
-"""Processors: their rates follow from cores, clock and what a core does in a cycle."""
+"""Processors. Rates follow from cores, clock and operations per cycle."""
 
 from collections.abc import Mapping
 from functools import cache
 
-from flyball_planner.catalogue.hardware import Device, DeviceKind, Link
+from flyball_planner.catalogue.hardware import ComputeDevice, DeviceKind, DeviceLink
 from flyball_planner.catalogue.tables import Row, listed, table
-from flyball_planner.precision import Format
+from flyball_planner.precision import NumberFormat
 
 GIB_A_THREAD = 4.0
-"""Where a processor's memory is not given: as AWS's general-purpose instances (m5, m6i, m7i) have for each thread."""
+"""Memory of processors without a given size: that of AWS's general-purpose instances (m5, m6i, m7i) per thread."""
 
 CYCLES = {
-    "fp32_flops_per_cycle": Format.FP32,
-    "bf16_flops_per_cycle": Format.BF16,
-    "int8_ops_per_cycle": Format.INT8,
+    "fp32_flops_per_cycle": NumberFormat.FP32,
+    "bf16_flops_per_cycle": NumberFormat.BF16,
+    "int8_ops_per_cycle": NumberFormat.INT8,
 }
 
 
-def processor(name: str) -> Device | None:
-    """The processor of exactly this name."""
+def processor(name: str) -> ComputeDevice | None:
+    """Return the processor of exactly this name."""
     row = next((row for row in table("cpus") if row["name"] == name), None)
     return None if row is None else _processor(row, _architectures()[row["architecture"]])
 
@@ -28,13 +28,13 @@ def _architectures() -> Mapping[str, Row]:
     return {row["name"]: row for row in table("cpu_architectures")}
 
 
-def _processor(row: Row, architecture: Row) -> Device:
+def _processor(row: Row, architecture: Row) -> ComputeDevice:
     cycles = int(row["cores"]) * float(row["base_ghz"]) * 1e9
     # A channel is 64 bits wide (JEDEC DDR3 to DDR5).
     moved = int(architecture["memory_channels"]) * float(architecture["memory_mega_transfers"]) * 1e6 * 8
     given = float(row["memory_gib"]) if row["memory_gib"] else GIB_A_THREAD * int(row["threads"])
-    assumed = "" if row["memory_gib"] else f"memory assumed: {GIB_A_THREAD:g} GiB a thread"
-    return Device(
+    assumed = "" if row["memory_gib"] else f"assumed memory: {GIB_A_THREAD:g} GiB per thread"
+    return ComputeDevice(
         name=row["name"],
         kind=DeviceKind.CPU,
         vendor=row["vendor"],
@@ -42,7 +42,7 @@ def _processor(row: Row, architecture: Row) -> Device:
         memory_bytes=given * 2**30,
         memory_bytes_per_second=moved,
         flops_per_second={each: cycles * float(architecture[key]) for key, each in CYCLES.items() if architecture[key]},
-        within_node=Link("memory", moved),
+        within_node=DeviceLink("memory", moved),
         power_watts=float(row["power_watts"]) if row["power_watts"] else None,
         cores=int(row["cores"]),
         launch_year=int(row["launch_year"]) if row["launch_year"] else None,

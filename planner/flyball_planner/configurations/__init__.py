@@ -1,1 +1,1 @@
-"""Complete sets of numbers for a training on given hardware: careful, balanced, or all that it can do."""
+"""Complete configurations for a training on given hardware: conservative, balanced or extreme."""

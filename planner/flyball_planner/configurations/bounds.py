@@ -1,4 +1,4 @@
-"""What conservative, balanced and extreme mean, as bounds; what a machine cannot hold is stated, never hidden."""
+"""The bounds of conservative, balanced and extreme configurations. Missed bounds are reported."""
 
 from msgspec import Struct
 
@@ -6,29 +6,29 @@ MINUTE, HOUR = 60.0, 3600.0
 UNBOUNDED = float("inf")
 
 
-class Span(Struct, frozen=True):
-    """From, to; both included."""
+class ValueRange(Struct, frozen=True):
+    """A range with both ends included."""
 
     low: float
     high: float = UNBOUNDED
 
     def holds(self, value: float) -> bool:
-        """Whether a value lies within."""
+        """Return True if a value is in the range."""
         return self.low <= value <= self.high
 
 
 class Bounds(Struct, frozen=True):
-    """One kind of configuration. The memory share is a ceiling; all else should lie within its span."""
+    """The bounds of one kind of configuration. The memory share is a ceiling, everything else a range."""
 
     name: str
     purpose: str
     memory_share: float
-    parameters: Span
-    micro_batch: Span
-    sequence: Span
-    seconds: Span
-    power_share: Span  # of the device's printed power
-    tokens_a_parameter: Span
+    parameters: ValueRange
+    micro_batch: ValueRange
+    sequence: ValueRange
+    seconds: ValueRange
+    power_share: ValueRange  # of the device's nominal power
+    tokens_per_parameter: ValueRange
     fallbacks: tuple[str, ...]
     monitoring: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -38,60 +38,60 @@ CONSERVATIVE = Bounds(
     name="conservative",
     purpose="a first run that leaves the machine usable",
     memory_share=0.50,
-    parameters=Span(23e6, 70e6),
-    micro_batch=Span(2, 8),
-    sequence=Span(512, 1024),
-    seconds=Span(30 * MINUTE, 2 * HOUR),
-    power_share=Span(0.0, 0.40),
-    tokens_a_parameter=Span(10, 15),
+    parameters=ValueRange(23e6, 70e6),
+    micro_batch=ValueRange(2, 8),
+    sequence=ValueRange(512, 1024),
+    seconds=ValueRange(30 * MINUTE, 2 * HOUR),
+    power_share=ValueRange(0.0, 0.40),
+    tokens_per_parameter=ValueRange(10, 15),
     fallbacks=(
         "out of memory: halve the micro-batch and double the accumulation, down to 1; then checkpoint activations",
-        "a loss that is no number: return to the last checkpoint with half the learning rate; then train in fp32",
-        "a device above its slowdown temperature less 5 °C: pause until it is 10 °C cooler",
-        "no device left: go on with the processor's configuration from the last checkpoint",
+        "loss is NaN: return to the last checkpoint with half the learning rate; then train in fp32",
+        "a device within 5 °C of its slowdown temperature: pause until it is 10 °C cooler",
+        "no device available: continue on the processor from the last checkpoint",
     ),
-    monitoring=("memory, temperature and loss at each log line",),
+    monitoring=("memory, temperature and loss in each log line",),
     warnings=(),
 )
 BALANCED = Bounds(
     name="balanced",
-    purpose="the usual choice: good use of the machine with room for spikes",
+    purpose="the usual choice: good use of the machine, with reserve for peaks",
     memory_share=0.75,
-    parameters=Span(70e6, 200e6),
-    micro_batch=Span(8, 32),
-    sequence=Span(1024, 2048),
-    seconds=Span(2 * HOUR, 6 * HOUR),
-    power_share=Span(0.60, 0.80),
-    tokens_a_parameter=Span(20, 20),
+    parameters=ValueRange(70e6, 200e6),
+    micro_batch=ValueRange(8, 32),
+    sequence=ValueRange(1024, 2048),
+    seconds=ValueRange(2 * HOUR, 6 * HOUR),
+    power_share=ValueRange(0.60, 0.80),
+    tokens_per_parameter=ValueRange(20, 20),
     fallbacks=(
         "out of memory: halve the micro-batch and double the accumulation",
-        "a loss that is no number: return to the last checkpoint with half the learning rate",
+        "loss is NaN: return to the last checkpoint with half the learning rate",
     ),
     monitoring=(
-        "memory, temperature, power, tokens a second and gradient norm at each log line",
-        "a forecast of memory that runs out: flyball diagnose HOST",
+        "memory, temperature, power, tokens per second and gradient norm in each log line",
+        "forecast of memory that runs out: flyball diagnose HOST",
     ),
     warnings=(),
 )
 EXTREME = Bounds(
     name="extreme",
-    purpose="all that the machine can do",
+    purpose="the maximum of the machine",
     memory_share=0.95,
-    parameters=Span(200e6, UNBOUNDED),
-    micro_batch=Span(1, UNBOUNDED),
-    sequence=Span(2048, UNBOUNDED),
-    seconds=Span(6 * HOUR, UNBOUNDED),
-    power_share=Span(0.90, 1.00),
-    tokens_a_parameter=Span(25, UNBOUNDED),
+    parameters=ValueRange(200e6, UNBOUNDED),
+    micro_batch=ValueRange(1, UNBOUNDED),
+    sequence=ValueRange(2048, UNBOUNDED),
+    seconds=ValueRange(6 * HOUR, UNBOUNDED),
+    power_share=ValueRange(0.90, 1.00),
+    tokens_per_parameter=ValueRange(25, UNBOUNDED),
     fallbacks=("out of memory: halve the micro-batch and double the accumulation",),
     monitoring=(
-        "memory, temperature, power, throttling and tokens a second at each step",
-        "flyball events --follow beside the run",
+        "memory, temperature, power, throttling and tokens per second at each step",
+        "flyball events --follow during the run",
     ),
     warnings=(
-        "Nothing else fits beside this run: close what draws on the same device, also a desktop.",
-        "Watch the first hundred steps: fragmentation and a longer sample can still exhaust the memory.",
-        "The device draws nearly its full power for hours: see to cooling and to the supply's reserve.",
+        "Nothing else fits on the device: close other programs that use it, including a desktop.",
+        "Watch the first hundred steps: fragmentation or a longer sample can still exhaust the memory.",
+        "The device draws nearly its full power for hours: check the cooling and the power supply.",
     ),
 )
 ALL = (CONSERVATIVE, BALANCED, EXTREME)

@@ -1,4 +1,4 @@
-"""Every shape of the ladder, at every sequence length of a kind, in its fastest layout below the memory ceiling."""
+"""Candidates: every shape of the ladder and every sequence length, in its fastest layout below the memory ceiling."""
 
 from collections.abc import Iterator, Sequence
 from itertools import product
@@ -7,13 +7,13 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from flyball_planner.catalogue.hardware import Machine
+from flyball_planner.catalogue.hardware import TrainingMachine
 from flyball_planner.configurations.bounds import Bounds
-from flyball_planner.configurations.families import Tuning
+from flyball_planner.configurations.device_tuning import Tuning
 from flyball_planner.configurations.ladder import ladder, size
 from flyball_planner.configurations.recipe import batch_tokens
 from flyball_planner.interval import Interval
-from flyball_planner.layouts.columns import Layout, Layouts
+from flyball_planner.layouts.layout import Layouts, ParallelLayout
 from flyball_planner.layouts.rules import allowed
 from flyball_planner.memory.estimate import MemoryEstimate, estimate_memory
 from flyball_planner.models.transformer.shape import TransformerShape
@@ -23,29 +23,31 @@ from flyball_planner.timing.estimate import StepEstimate, estimate_step
 from flyball_planner.training import Attention, Checkpointing, Sharding, Training
 
 SEQUENCES = (256, 512, 1024, 2048, 4096, 8192)
-NEARLY = 1.02  # layouts this close to the fastest are as good: the largest micro-batch of them is taken
+NEARLY = 1.02  # layouts this close to the fastest count as equal; the one with the largest micro-batch is used
 OPTIMIZER = "adamw"
 
 
 class Candidate(Struct, frozen=True):
-    """A shape at a sequence length, in its best layout."""
+    """A shape at a sequence length in its best layout."""
 
     shape: TransformerShape
     parameters: int
     training: Training
-    layout: Layout
+    layout: ParallelLayout
     memory: Interval
     step: Interval
     mfu: float
 
     @property
-    def tokens_a_step(self) -> int:
-        """Over all devices."""
+    def tokens_per_step(self) -> int:
+        """Return the tokens of a step over all devices."""
         return self.training.global_batch * self.training.sequence
 
 
-def candidates(bounds: Bounds, machine: Machine, tuned: Tuning, optimizer: str = OPTIMIZER) -> Iterator[Candidate]:
-    """Those that fit; shapes below the wanted size too, so that a small machine gets at least something."""
+def candidates(
+    bounds: Bounds, machine: TrainingMachine, tuned: Tuning, optimizer: str = OPTIMIZER
+) -> Iterator[Candidate]:
+    """Yield candidates that fit, including smaller shapes than wanted, so that small machines get a result."""
     sequences = [each for each in SEQUENCES if each <= min(bounds.sequence.high, SEQUENCES[-1])]
     wanted = [shape for shape in ladder() if size(shape) <= bounds.parameters.high]
     for shape, sequence in product(wanted, sequences):
@@ -55,9 +57,9 @@ def candidates(bounds: Bounds, machine: Machine, tuned: Tuning, optimizer: str =
 
 
 def _training(
-    shape: TransformerShape, sequence: int, bounds: Bounds, machine: Machine, tuned: Tuning, optimizer: str
+    shape: TransformerShape, sequence: int, bounds: Bounds, machine: TrainingMachine, tuned: Tuning, optimizer: str
 ) -> Training:
-    tokens = size(shape) * bounds.tokens_a_parameter.low
+    tokens = size(shape) * bounds.tokens_per_parameter.low
     samples = max(1.0, batch_tokens(tokens) / sequence, machine.devices * bounds.micro_batch.low)
     return Training(
         sequence=sequence,
@@ -70,7 +72,7 @@ def _training(
     )
 
 
-def _best(bounds: Bounds, machine: Machine, shape: TransformerShape, training: Training) -> Candidate | None:
+def _best(bounds: Bounds, machine: TrainingMachine, shape: TransformerShape, training: Training) -> Candidate | None:
     layouts = Layouts.of(*_layouts(machine, training.global_batch // machine.devices))
     layouts = layouts.where(allowed(shape, training, layouts))
     memory = estimate_memory(shape, training, layouts, machine.device)
@@ -89,7 +91,7 @@ def _best(bounds: Bounds, machine: Machine, shape: TransformerShape, training: T
 
 
 def _fastest(seconds: NDArray[np.float64], wanted: NDArray[np.bool_], micro_batch: NDArray[np.float64]) -> int:
-    """The largest micro-batch among those that are nearly the fastest."""
+    """Return the row with the largest micro-batch among those that are nearly the fastest."""
     best = seconds[wanted].min()
     near = wanted & (seconds <= NEARLY * best)
     return int(np.argmax(np.where(near, micro_batch, -1.0)))
@@ -102,12 +104,14 @@ def _candidate(
     return Candidate(shape, size(shape), training, layouts[row], held, seconds, utilisation)
 
 
-def _layouts(machine: Machine, samples_a_device: int) -> Sequence[Layout]:
-    """Data parallelism alone: it is enough for all shapes of the ladder on any device that holds their states."""
+def _layouts(machine: TrainingMachine, samples_a_device: int) -> Sequence[ParallelLayout]:
+    """Return data-parallel layouts, which suffice for all shapes of the ladder on devices that hold their states."""
     micro_batches = [2**power for power in range(int(np.log2(samples_a_device)) + 1)]
     shardings = tuple(Sharding) if machine.devices > 1 else (Sharding.NONE,)
     return [
-        Layout(machine.devices, machine.devices_a_node, micro_batch=micro, sharding=sharding, checkpointing=kept)
+        ParallelLayout(
+            machine.devices, machine.devices_a_node, micro_batch=micro, sharding=sharding, checkpointing=kept
+        )
         for micro, sharding, kept in product(micro_batches, shardings, tuple(Checkpointing))
     ]
 

@@ -1,4 +1,4 @@
-"""A complete, runnable set of numbers, with what it will take and which bounds it misses."""
+"""A complete configuration that can be run, with its estimates and the bounds that it misses."""
 
 from msgspec import Struct
 
@@ -6,7 +6,7 @@ from flyball_planner.interval import Interval
 
 
 class ModelNumbers(Struct, frozen=True):
-    """The transformer that is trained."""
+    """The dimensions of the transformer."""
 
     layers: int
     hidden: int
@@ -17,7 +17,7 @@ class ModelNumbers(Struct, frozen=True):
 
 
 class TrainingNumbers(Struct, frozen=True):
-    """How it is trained."""
+    """The settings of the training."""
 
     sequence: int
     micro_batch: int
@@ -38,26 +38,26 @@ class TrainingNumbers(Struct, frozen=True):
     checkpointing: str
     sharding: str
     checkpoint_interval_seconds: float
-    pause_seconds_per_step: float  # so that the mean power stays below its bound
+    pause_seconds_per_step: float  # keeps the mean power below its bound
     loader_workers: int
     prefetch: int
 
 
 class Expected(Struct, frozen=True):
-    """What the run will take."""
+    """The estimates for the run."""
 
-    memory_bytes: Interval  # of one device, as the driver shows it
+    memory_bytes: Interval  # per device, as reported by the driver
     memory_share: float
     memory_ceiling_share: float
     seconds: Interval
     time_human: str
     tokens_per_second: float
-    power_watts: float | None  # the mean of one device, pauses included
-    power_share: float | None  # of its printed power
+    power_watts: float | None  # mean of one device, including pauses
+    power_share: float | None  # of its nominal power
 
 
 class Missed(Struct, frozen=True):
-    """A bound that this machine or this model cannot hold."""
+    """A bound that this machine or model cannot meet."""
 
     bound: str
     wanted: str
@@ -66,7 +66,7 @@ class Missed(Struct, frozen=True):
 
 
 class Configuration(Struct, frozen=True):
-    """One of the three."""
+    """A conservative, balanced or extreme configuration."""
 
     name: str
     purpose: str
@@ -82,4 +82,4 @@ class Configuration(Struct, frozen=True):
     fallbacks: tuple[str, ...]
     monitoring: tuple[str, ...]
     warnings: tuple[str, ...]
-    specification: str  # YAML: flyball plan takes it
+    specification: str  # YAML for flyball plan

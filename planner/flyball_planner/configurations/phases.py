@@ -1,18 +1,18 @@
-"""A training in two phases: A learns the language on short sequences, B settles on long ones.
+"""A training in two phases: A learns on short sequences, B continues on long ones.
 
-A warms up and then keeps its learning rate, B lets it fall to nothing over the last tenth of the tokens; so A can be
-prolonged, and B begun from any of its checkpoints (Hu et al., 2024, arXiv 2404.06395, §4: decay over 10 % suffices).
+A warms up and then keeps its learning rate. B lets it fall to zero over the last tenth of the tokens. So A can be
+extended, and B can start from any of its checkpoints (Hu et al., 2024, arXiv 2404.06395, §4: decay over 10 % suffices).
 """
 
 from msgspec import Struct
 
 SHARE_OF_B = 0.10
 WARM_UP_SHARE = 0.01
-LENGTHENED = 4  # times, in B, up to what the model may see
+LENGTHENED = 4  # factor on the sequence in B, limited by the model
 
 
-class Phase(Struct, frozen=True):
-    """One of the two."""
+class TrainingPhase(Struct, frozen=True):
+    """One of the two phases."""
 
     name: str
     purpose: str
@@ -28,16 +28,19 @@ class Phase(Struct, frozen=True):
 
 def phases(
     tokens: float, batch_tokens: float, sequence: int, longest: int, learning_rate: float
-) -> tuple[Phase, Phase]:
-    """Both phases of a run with a constant number of tokens an optimizer step."""
+) -> tuple[TrainingPhase, TrainingPhase]:
+    """Return both phases of a run with a constant number of tokens per optimizer step."""
     short = max(128, sequence // 2)
     long = min(longest, LENGTHENED * sequence)
     first, second = tokens * (1 - SHARE_OF_B), tokens * SHARE_OF_B
     steps = max(1, round(first / batch_tokens)), max(1, round(second / batch_tokens))
     return (
-        Phase("A", "learn on short sequences, which cost less attention", short, max(1, round(batch_tokens / short)),
-              first, steps[0], 0.0, learning_rate, max(1, round(WARM_UP_SHARE * sum(steps))),
-              "everything, shuffled"),
-        Phase("B", "lengthen the sequence and let the learning rate fall", long, max(1, round(batch_tokens / long)),
-              second, steps[1], learning_rate, 0.0, 0, "the best tenth: long documents, and what the model is for"),
+        TrainingPhase(
+            "A", "learn on short sequences, which cost less attention", short, max(1, round(batch_tokens / short)),
+            first, steps[0], 0.0, learning_rate, max(1, round(WARM_UP_SHARE * sum(steps))), "everything, shuffled",
+        ),
+        TrainingPhase(
+            "B", "lengthen the sequence and lower the learning rate", long, max(1, round(batch_tokens / long)),
+            second, steps[1], learning_rate, 0.0, 0, "the best tenth: long documents, and texts of the target domain",
+        ),
     )  # fmt: skip

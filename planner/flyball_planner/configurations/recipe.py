@@ -1,4 +1,4 @@
-"""Learning rate, batch, warm-up and checkpoints for a model of some size: interpolated between published trainings."""
+"""A recipe for learning rate, batch, warm-up and checkpoints, interpolated between published trainings."""
 
 import math
 from itertools import pairwise
@@ -8,18 +8,18 @@ LEARNING_RATES = (
     (125e6, 6.0e-4), (350e6, 3.0e-4), (760e6, 2.5e-4), (1.3e9, 2.0e-4), (2.7e9, 1.6e-4), (6.7e9, 1.2e-4),
     (13e9, 1.0e-4), (175e9, 0.6e-4),
 )  # fmt: skip
-LARGEST_LEARNING_RATE = 1e-3  # below 125 M the table is prolonged up to here
-LAST_SHARE = 0.1  # of the learning rate remains at the end (same paper, appendix B)
+LARGEST_LEARNING_RATE = 1e-3  # below 125 M the table is extrapolated up to this rate
+LAST_SHARE = 0.1  # share of the learning rate at the end (same paper, appendix B)
 WEIGHT_DECAY = 0.1
 GRADIENT_CLIP = 1.0  # both from the same appendix
-WARM_UP_TOKENS = 375e6  # the same; but at most
-WARM_UP_SHARE = 0.01  # of a short run
-BATCH_TOKENS = 0.5e6  # of GPT-3's models up to 760 M
-FEWEST_STEPS = 5_000  # so that small token budgets still take enough optimizer steps
+WARM_UP_TOKENS = 375e6  # the same appendix, but at most
+WARM_UP_SHARE = 0.01  # share of a short run
+BATCH_TOKENS = 0.5e6  # GPT-3's models up to 760 M
+FEWEST_STEPS = 5_000  # so that small token budgets have enough optimizer steps
 
 
 def learning_rate(parameters: float) -> float:
-    """Between the neighbours of the table, on logarithmic scales."""
+    """Interpolate in the table on logarithmic scales."""
     (small, first), *_, (large, last) = LEARNING_RATES
     if parameters <= small:
         (second_size, second) = LEARNING_RATES[1]
@@ -33,15 +33,15 @@ def learning_rate(parameters: float) -> float:
 
 
 def batch_tokens(tokens: float) -> float:
-    """Tokens of an optimizer step for a run of so many tokens."""
+    """Return the tokens per optimizer step for a run's number of tokens."""
     return min(BATCH_TOKENS, tokens / FEWEST_STEPS)
 
 
-def warm_up_steps(steps: int, tokens_a_step: float) -> int:
-    """As GPT-3, or a hundredth of a shorter run."""
-    return max(1, min(round(WARM_UP_TOKENS / tokens_a_step), round(WARM_UP_SHARE * steps)))
+def warm_up_steps(steps: int, tokens_per_step: float) -> int:
+    """Return GPT-3's warm-up, or a hundredth of a shorter run."""
+    return max(1, min(round(WARM_UP_TOKENS / tokens_per_step), round(WARM_UP_SHARE * steps)))
 
 
 def checkpoint_interval(write_seconds: float, failure_seconds: float) -> float:
-    """Young's interval: √(2 · time of one checkpoint · time between failures) (Young, 1974)."""
+    """Return Young's interval: √(2 · time of one checkpoint · time between failures) (Young, 1974)."""
     return math.sqrt(2 * write_seconds * failure_seconds)

@@ -1,19 +1,19 @@
-"""How data reach a training: bytes a second that it eats, and the caches and workers that a kind of disk needs."""
+"""Streaming of data: the required rate, and the caches and workers that suit a kind of disk."""
 
 import math
 from enum import StrEnum
 
 from msgspec import Struct
 
-TOKEN_BYTES = 2.0  # token numbers of vocabularies up to 65,536
-RESERVE = 2.0  # what must flow beyond the mean, so that no step waits
+TOKEN_BYTES = 2.0  # token ids of vocabularies up to 65,536
+RESERVE = 2.0  # factor on the mean rate so that no step waits
 MIB, GIB = 1024.0**2, 1024.0**3
 WORKER_TOKENS_PER_SECOND = 1e6
-"""Assumed, on the safe side, of a process that slices packed token numbers; tokenising on the way is slower."""
+"""Cautious assumption for a process that slices packed token ids; tokenising on the fly is slower."""
 
 
 class Disk(StrEnum):
-    """Where the data lie."""
+    """The kinds of disks that data are stored on."""
 
     NVME = "nvme"
     SSD = "ssd"
@@ -22,18 +22,19 @@ class Disk(StrEnum):
 
 
 class DiskHabits(Struct, frozen=True):
-    """What a kind of disk does in the worst usual case, and how it is read best."""
+    """The rates of a kind of disk in the worst usual case, and how to read it best."""
 
     bytes_per_second: float  # sequential
     random_reads_per_second: float
     shard_bytes: float
-    cache_share: float  # of the free host memory
+    cache_share: float  # share of the free host memory
     cache_most_bytes: float
 
 
 HABITS = {
     # Sequential rates: the slowest current drive of each kind (PCIe 3.0 x4; SATA III; 7,200 rpm; 10 Gbit/s).
-    # Random reads of 4 KiB: 1 / (9 ms seek and half a turn) for a disk; makers' figures at low queue depth else.
+    # Random reads of 4 KiB: 1 / (9 ms seek and half a rotation) for a disk, otherwise vendors' figures at low queue
+    # depth.
     Disk.NVME: DiskHabits(3.5e9, 50_000, 64 * MIB, 0.10, 8 * GIB),
     Disk.SSD: DiskHabits(0.5e9, 10_000, 256 * MIB, 0.25, 16 * GIB),
     Disk.HDD: DiskHabits(0.15e9, 110, 1 * GIB, 0.50, 64 * GIB),
@@ -42,13 +43,13 @@ HABITS = {
 
 
 class Streaming(Struct, frozen=True):
-    """How the data are read."""
+    """The settings for reading the data."""
 
     disk: Disk
     needed_bytes_per_second: float
-    held_share: float  # of what the disk can give
+    held_share: float  # share of the disk's rate
     workers: int
-    prefetch: int  # batches a worker
+    prefetch: int  # batches per worker
     shard_bytes: float
     cache_bytes: float
     notes: tuple[str, ...]
@@ -57,7 +58,7 @@ class Streaming(Struct, frozen=True):
 def streaming(
     tokens_per_second: float, disk: Disk, free_host_bytes: float, cores: int, token_bytes: float = TOKEN_BYTES
 ) -> Streaming:
-    """For a training of this speed on one host."""
+    """Return the settings for a training of this speed on one host."""
     habits = HABITS[disk]
     needed = tokens_per_second * token_bytes
     share = needed * RESERVE / habits.bytes_per_second
@@ -77,9 +78,9 @@ def streaming(
 def _notes(disk: Disk, share: float) -> tuple[str, ...]:
     notes = []
     if share > 1:
-        notes.append("this disk cannot feed the run: copy the data to a faster one, or keep them in memory")
+        notes.append("this disk is too slow for the run: copy the data to a faster one or into memory")
     if disk is Disk.HDD:
-        notes.append("shuffle the order of shards and within a buffer, never single samples: each seek costs 9 ms")
+        notes.append("shuffle shards and within a buffer, not single samples: each seek costs 9 ms")
     if disk is Disk.NETWORK:
-        notes.append("read ahead a whole shard: a round trip is paid once for it")
+        notes.append("read complete shards in advance, to pay the round trip only once")
     return tuple(notes)

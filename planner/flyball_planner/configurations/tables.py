@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 from flyball_planner.configurations.budget import Budget
 from flyball_planner.configurations.configuration import Configuration
-from flyball_planner.configurations.phases import Phase
-from flyball_planner.configurations.processor import ProcessorTuning
+from flyball_planner.configurations.phases import TrainingPhase
+from flyball_planner.configurations.processor_tuning import ProcessorTuning
 from flyball_planner.configurations.streaming import Streaming
 from flyball_reports.figures import count, duration, figure, percent, plural, rate, size, spread
-from flyball_reports.section import Table
+from flyball_reports.section import ReportTable
 
 
-def numbers_table(each: Configuration) -> Table:
-    """All that a script is told, and what the run will take."""
+def numbers_table(each: Configuration) -> ReportTable:
+    """Return the settings for a script, and the estimates for the run."""
     model, training, what = each.model, each.training, each.expected
     rows = (
         (
@@ -21,21 +21,21 @@ def numbers_table(each: Configuration) -> Table:
         ),
         ("Batch", f"{training.micro_batch} × {training.accumulation} accumulated = {training.global_batch} samples"),
         ("Sequence", f"{training.sequence:,} tokens"),
-        ("Tokens", f"{count(training.tokens)}, {training.tokens_per_parameter:.3g} a parameter"),
-        ("Steps", f"{training.steps:,}, of which {training.warm_up_steps:,} warm up"),
+        ("Tokens", f"{count(training.tokens)}, {training.tokens_per_parameter:.3g} per parameter"),
+        ("Steps", f"{training.steps:,}, {training.warm_up_steps:,} of them warm-up"),
         ("Learning rate", f"{training.learning_rate:.2g}, falling to {training.last_learning_rate:.2g}"),
         ("Optimizer", f"{training.optimizer}, decay {training.weight_decay:g}, clip {training.gradient_clip:g}"),
         ("Precision", f"{training.precision}{', compiled' if training.compiled else ''}"),
         ("Attention", training.attention),
         ("Checkpointing", f"activations: {training.checkpointing}; states: {training.sharding}"),
         ("Save", f"every {duration(training.checkpoint_interval_seconds)}"),
-        ("Loader", f"{plural(training.loader_workers, 'worker')}, {training.prefetch} batches ahead each"),
+        ("Loader", f"{plural(training.loader_workers, 'worker')}, {training.prefetch} batches prefetched each"),
         ("Memory", f"{spread(what.memory_bytes, size)}: {_of_ceiling(each)}"),
         ("Time", f"{what.time_human} ({duration(what.seconds.low)} … {duration(what.seconds.high)})"),
-        ("Speed", f"{figure(what.tokens_per_second)} tokens a second"),
+        ("Speed", f"{figure(what.tokens_per_second)} tokens per second"),
         ("Power", _power(each)),
     )
-    return Table(tuple(row for row in rows if row[1]))
+    return ReportTable(tuple(row for row in rows if row[1]))
 
 
 def _power(each: Configuration) -> str:
@@ -43,27 +43,27 @@ def _power(each: Configuration) -> str:
     if what.power_watts is None or what.power_share is None:
         return ""
     paused = f", with pauses of {duration(pause)} after each step" if pause > 0 else ""
-    return f"{what.power_watts:.0f} W on average, {percent(what.power_share)} of the printed power{paused}"
+    return f"{what.power_watts:.0f} W on average, {percent(what.power_share)} of the nominal power{paused}"
 
 
 def _of_ceiling(each: Configuration) -> str:
     what = each.expected
-    return f"{percent(what.memory_share)} of the device, at most {percent(what.memory_ceiling_share)} are wanted"
+    return f"{percent(what.memory_share)} of the device, the ceiling is {percent(what.memory_ceiling_share)}"
 
 
-def processor_table(tuned: ProcessorTuning) -> Table:
-    """How a processor is used."""
+def processor_table(tuned: ProcessorTuning) -> ReportTable:
+    """Return the settings for a processor."""
     rows = (
         ("Processes", f"{tuned.processes} of {tuned.threads} threads"),
         ("Command", tuned.command),
         *((name, value) for name, value in tuned.environment),
         *(("Note", note) for note in tuned.notes),
     )
-    return Table(rows)
+    return ReportTable(rows)
 
 
-def phases_table(both: Sequence[Phase]) -> Table:
-    """Phases A and B."""
+def phases_table(both: Sequence[TrainingPhase]) -> ReportTable:
+    """Return phases A and B."""
     rows = tuple(
         (
             each.name,
@@ -75,22 +75,25 @@ def phases_table(both: Sequence[Phase]) -> Table:
         )
         for each in both
     )
-    return Table(rows, ("Phase", "Purpose", "Sequence", "Samples a step", "Tokens", "Steps"), (2, 3, 4, 5))
+    return ReportTable(rows, ("Phase", "Purpose", "Sequence", "Samples per step", "Tokens", "Steps"), (2, 3, 4, 5))
 
 
-def budgets_table(afforded: Sequence[Budget]) -> Table:
-    """What the machine trains to its best in a given time."""
+def budgets_table(afforded: Sequence[Budget]) -> ReportTable:
+    """Return the token budgets of the machine."""
     rows = tuple((duration(each.seconds), count(each.parameters), count(each.tokens)) for each in afforded)
-    return Table(rows, ("In", "Parameters", "Tokens, 20 a parameter"), (1, 2))
+    return ReportTable(rows, ("In", "Parameters", "Tokens, 20 per parameter"), (1, 2))
 
 
-def streaming_table(read: Streaming) -> Table:
-    """How the data are read."""
+def streaming_table(read: Streaming) -> ReportTable:
+    """Return the settings for reading the data."""
     rows = (
         ("Data on", read.disk.value),
-        ("Needed", f"{rate(read.needed_bytes_per_second, 'B/s')}, {percent(read.held_share)} of the disk with reserve"),
-        ("Readers", f"{plural(read.workers, 'worker')}, {read.prefetch} batches ahead each"),
+        (
+            "Needed",
+            f"{rate(read.needed_bytes_per_second, 'B/s')}, {percent(read.held_share)} of the disk including reserve",
+        ),
+        ("Readers", f"{plural(read.workers, 'worker')}, {read.prefetch} batches prefetched each"),
         ("Shards", size(read.shard_bytes)),
         ("Cache", size(read.cache_bytes)),
     )
-    return Table(rows)
+    return ReportTable(rows)

@@ -1,1 +1,1 @@
-"""How a training is spread over devices, and the search for the best way."""
+"""Parallel layouts: how a training is distributed over devices, and the rules for possible layouts."""

@@ -1,1 +1,1 @@
-"""Memory: what a training takes on its fullest device, whether it fits, and what would help most."""
+"""The memory model: the peak on the fullest device, whether it fits, and which change would help most."""

@@ -1,38 +1,38 @@
-"""What the forward pass keeps, what a layer needs while it is worked on, and what the loss needs."""
+"""Activations: what the forward pass stores, what a layer needs while it is computed, and what the loss needs."""
 
 import numpy as np
 from msgspec import Struct
 
-from flyball_planner.layouts.columns import OFFLOAD, Column, Layouts
+from flyball_planner.layouts.layout import OFFLOAD, Column, Layouts
 from flyball_planner.memory.adapters import kept_bytes_frozen, layer_products, output_numbers
 from flyball_planner.memory.constants import Constants
-from flyball_planner.models.transformer.kept import kept_bytes
+from flyball_planner.models.transformer.kept_activations import kept_bytes
 from flyball_planner.models.transformer.layers import LayerGroup
 from flyball_planner.models.transformer.shape import Head, TransformerShape
 from flyball_planner.precision import WIDTHS_BYTES
 from flyball_planner.training import Attention, Checkpointing, Lora, Method, Offload, Training
 
 WORDS = frozenset({Head.LANGUAGE_MODEL, Head.MASKED_LANGUAGE_MODEL, Head.PRETRAINING})
-MEGATRON_LOGIT_BYTES = 6.0  # 16 bits, and fp32 in which the vocabulary-parallel loss works in place
-PREFETCHED_LAYERS = 2  # whose activations are on their way to or from the host
+MEGATRON_LOGIT_BYTES = 6.0  # 16 bits, plus fp32 for the vocabulary-parallel loss, which works in place
+PREFETCHED_LAYERS = 2  # whose activations are moving to or from the host
 
 
 class LayerKept(Struct, frozen=True):
-    """One layer and micro-batch, bytes on a device."""
+    """Bytes of one layer and micro-batch on a device."""
 
-    kept: Column  # until its backward pass
-    working: Column  # while it is worked on: what is computed again, and gradients within
+    kept: Column  # stored until the layer's backward pass
+    working: Column  # while the layer is computed: recomputed activations and gradients
 
 
 def tokens(training: Training, layouts: Layouts) -> Column:
-    """Tokens of a micro-batch that a device sees."""
+    """Return the tokens of a micro-batch on one device."""
     return layouts.micro_batch * training.sequence / layouts.context
 
 
 def layer_kept(
     shape: TransformerShape, group: LayerGroup, training: Training, layouts: Layouts, constants: Constants
 ) -> LayerKept:
-    """What one layer of this kind keeps and needs."""
+    """Return the memory of one layer of this kind."""
     samples = layouts.micro_batch / layouts.context
     width = WIDTHS_BYTES[training.precision.activations]
     all_kept = samples * _everything(shape, group, training, layouts, constants)
@@ -47,7 +47,7 @@ def layer_kept(
 
 
 def logits_kept(shape: TransformerShape, training: Training, layouts: Layouts, constants: Constants) -> Column:
-    """What the loss over the vocabulary needs of a micro-batch."""
+    """Return what the loss over the vocabulary needs for a micro-batch."""
     if shape.head not in WORDS:
         return np.zeros(len(layouts))
     each = constants.chunked_logit_bytes if training.fused_loss else constants.logit_bytes
@@ -61,7 +61,8 @@ def logits_kept(shape: TransformerShape, training: Training, layouts: Layouts, c
 
 
 def logit_gradients(shape: TransformerShape, training: Training, layouts: Layouts) -> Column:
-    """Logits and their gradients in the width of activations, while the output product's own are computed."""
+    """Return logits and their gradients in the activations' width, while the output projection's gradient is
+    computed."""
     width = WIDTHS_BYTES[training.precision.activations]
     if shape.head not in WORDS:
         return np.zeros(len(layouts))
@@ -69,7 +70,7 @@ def logit_gradients(shape: TransformerShape, training: Training, layouts: Layout
 
 
 def fused_norms(training: Training) -> bool:
-    """Whether norms are one kernel that keeps its input alone."""
+    """Return True if norms are a single kernel that only stores its input."""
     return training.compiled or training.framework != "pytorch"
 
 
@@ -78,7 +79,8 @@ def _sequence_share(layouts: Layouts) -> Column:
 
 
 def _input_share(training: Training, layouts: Layouts) -> Column:
-    """PyTorch's tensor parallelism keeps what it gathered for a product; Megatron gathers it once more."""
+    """Return the share of a layer's inputs: PyTorch stores what it gathered for a product, Megatron gathers it
+    again."""
     return np.ones(len(layouts)) if training.framework == "pytorch" else _sequence_share(layouts)
 
 
@@ -104,7 +106,8 @@ def _everything(
 
 
 def _selected(shape: TransformerShape, group: LayerGroup, training: Training, layouts: Layouts) -> Column:
-    """Without attention's scores where they exist; else every second product's result, attention's, and the input."""
+    """Return a layer's memory without attention scores; without scores: the input, attention and every second
+    product."""
     width = WIDTHS_BYTES[training.precision.activations]
     if training.framework == "pytorch" and training.attention is Attention.FLASH:
         attention = shape.heads * shape.head_dim
@@ -118,7 +121,8 @@ def _selected(shape: TransformerShape, group: LayerGroup, training: Training, la
 
 
 def _gradients_within(shape: TransformerShape, group: LayerGroup, training: Training, layouts: Layouts) -> Column:
-    """Gradients of the widest product's two sides and of the residual stream, gathered where the sequence is spread."""
+    """Return the gradients of the widest product's two sides and of the residual stream, gathered if the sequence is
+    split."""
     width = WIDTHS_BYTES[training.precision.activations]
     widest = max(each.leaving * each.times for each in layer_products(shape, group).values()) * (
         2 if shape.gated else 1

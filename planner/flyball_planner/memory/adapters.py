@@ -1,4 +1,4 @@
-"""What a layer over frozen weights keeps for the backward pass of its low-rank additions."""
+"""Activations of a layer with frozen weights and low-rank additions."""
 
 from collections.abc import Mapping
 
@@ -6,16 +6,16 @@ from msgspec import Struct
 
 from flyball_planner.models.transformer.layers import LayerGroup
 from flyball_planner.models.transformer.lora import FEED_FORWARD, lora_targets, product_widths
-from flyball_planner.models.transformer.shape import Norm, TransformerShape
+from flyball_planner.models.transformer.shape import NormKind, TransformerShape
 from flyball_planner.training import Lora
 
-DROPOUT_BYTES = 1.0  # a mask; the dropped input is a copy of its own
+DROPOUT_BYTES = 1.0  # a mask; the input after dropout is a separate copy
 INPUTS = (("q", "k", "v"), ("o",), ("gate",), ("up",), ("down",))
-"""Products that share what they are given."""
+"""Products that share their input."""
 
 
 class Product(Struct, frozen=True):
-    """One of a layer's products, as a token passes it."""
+    """One of a layer's products, for one token."""
 
     entering: int
     leaving: int
@@ -23,7 +23,7 @@ class Product(Struct, frozen=True):
 
 
 def layer_products(shape: TransformerShape, group: LayerGroup) -> Mapping[str, Product]:
-    """A layer's products; of experts those that a token is sent to."""
+    """Return a layer's products; of the experts, those that a token is routed to."""
     routed = shape.experts.active if shape.experts and group.experts else None
     return {
         name: Product(entering, leaving, routed if routed and name in FEED_FORWARD else times)
@@ -40,12 +40,12 @@ def kept_bytes_frozen(
     number_bytes: float,
     fused_norms: bool,
 ) -> float:
-    """What one layer keeps of a sample when only its additions are trained.
+    """Return the bytes that one layer stores for a sample if only its low-rank additions are trained.
 
-    A frozen product does not need its input, nor a frozen norm its result: what remains are the norms' own inputs, the
-    additions' inputs, attention's, and what enters the non-linear parts.
+    A frozen product does not need its input, and a frozen norm does not need its result. What remains are the inputs of
+    norms, of low-rank additions, of attention and of the non-linear parts.
     """
-    norm = 4.0 if shape.norm is Norm.RMS and not fused_norms else number_bytes
+    norm = 4.0 if shape.norm is NormKind.RMS and not fused_norms else number_bytes
     attention = 2 * (shape.heads + shape.kv_heads) * shape.head_dim
     up = layer_products(shape, group)["up"]
     inner = (3 if shape.gated else 1) * up.leaving * up.times
@@ -54,7 +54,7 @@ def kept_bytes_frozen(
 
 
 def output_numbers(shape: TransformerShape, group: LayerGroup) -> int:
-    """What all products of a layer put out, a token."""
+    """Return the output numbers of all products of a layer, per token."""
     return sum(product.leaving * product.times for product in layer_products(shape, group).values())
 
 

@@ -1,4 +1,4 @@
-"""The peak of a training's memory on its fullest device, by named part, for many layouts at once."""
+"""The peak memory of a training on its fullest device, by named part, for many layouts at once."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,14 +6,14 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from flyball_planner.catalogue.hardware import Device, DeviceKind
+from flyball_planner.catalogue.hardware import ComputeDevice, DeviceKind
 from flyball_planner.interval import Interval
-from flyball_planner.layouts.columns import Column, Layouts
+from flyball_planner.layouts.layout import Column, Layouts
 from flyball_planner.memory.allocator import SMALL_SEGMENT
 from flyball_planner.memory.constants import CONSTANTS, Constants
-from flyball_planner.memory.network import network_phases, placed_cache
-from flyball_planner.memory.phases import Phase, Words, peak_of
-from flyball_planner.memory.transformer import transformer_phases
+from flyball_planner.memory.network import network_moments, placed_cache
+from flyball_planner.memory.step_moments import Labels, StepMoment, peak_of
+from flyball_planner.memory.transformer import transformer_moments
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.training import Method, Training
@@ -32,14 +32,14 @@ SPREAD: Mapping[str, tuple[float, float]] = {
     "communication_buffers": (0.5, 0.5),
     "key_value_cache": (0.05, 0.1),
 }
-"""How far a part may lie below and above its estimate, nine times in ten, as shares of it."""
+"""How far each part may be below and above its estimate in nine of ten cases, as shares of the part."""
 
 WHOLE_SPREAD = 0.085
-"""The same for what the parts leave out, as a share of the whole. Fitted on the suites of measured peaks together."""
+"""The same for what the parts leave out, as a share of the total. Fitted on all suites of measured peaks together."""
 
 Positions = NDArray[np.intp]
 
-COMING_AND_GOING = ("gathered_weights", "activations", "logits", "working")
+SHORT_LIVED = ("gathered_weights", "activations", "logits", "working")
 
 
 class Range(Struct, frozen=True):
@@ -53,29 +53,29 @@ class Range(Struct, frozen=True):
         return Interval(float(self.low[row]), float(self.middle[row]), float(self.high[row]))
 
     def where(self, rows: Positions) -> "Range":
-        """Some of the rows."""
+        """Select rows."""
         return Range(self.low[rows], self.middle[rows], self.high[rows])
 
 
 class MemoryEstimate(Struct, frozen=True):
-    """What the fullest device of each layout takes at its worst moment, in bytes."""
+    """The bytes on the fullest device of each layout at the moment of its peak."""
 
-    parts: Mapping[str, Column]  # of what tensors take, at that moment
+    parts: Mapping[str, Column]  # tensors at that moment
     allocated: Range  # all tensors
-    reserved: Range  # what the framework has taken from the driver for them
-    driver: Range  # what the driver shows: with contexts and libraries
+    reserved: Range  # what the framework has taken from the driver for them, with its cache
+    driver: Range  # as the driver reports it, with contexts and libraries
     allocator_cache: Column  # between allocated and reserved
     outside: Mapping[str, Column]  # between reserved and driver: contexts and libraries
-    upper_only: Mapping[str, Column]  # what widens the upper ends alone
-    stage: Words  # of the pipeline that holds the peak
-    moment: Words  # of the step at which it comes
+    upper_only: Mapping[str, Column]  # amounts that only raise the upper ends
+    stage: Labels  # the pipeline stage with the peak
+    moment: Labels  # the moment of the step with the peak
     usable_bytes: float
 
     def __len__(self) -> int:
         return len(self.allocated.middle)
 
     def where(self, rows: Positions) -> "MemoryEstimate":
-        """Some of the rows."""
+        """Select rows."""
         return MemoryEstimate(
             parts=_rows_of(self.parts, rows),
             allocated=self.allocated.where(rows),
@@ -90,7 +90,7 @@ class MemoryEstimate(Struct, frozen=True):
         )
 
     def breakdown(self, row: int) -> dict[str, float]:
-        """Everything that adds up to what the driver shows, largest first."""
+        """Return everything that adds up to the driver's figure, largest first."""
         named = {name: float(column[row]) for name, column in self.parts.items()}
         named |= {name: float(column[row]) for name, column in self.outside.items()}
         named["allocator_cache"] = float(self.allocator_cache[row])
@@ -101,14 +101,14 @@ def estimate_memory(
     subject: Subject,
     training: Training,
     layouts: Layouts,
-    device: Device,
+    device: ComputeDevice,
     constants: Constants = CONSTANTS,
 ) -> MemoryEstimate:
-    """Estimate every layout; a single one is a column of length one."""
-    peak = peak_of(_phases(subject, training, layouts, constants), len(layouts))
-    parts = {name: constants.whole_factor * column for name, column in peak.parts.items()}
+    """Estimate every layout; a single layout is a column of length one."""
+    peak = peak_of(_moments(subject, training, layouts, constants), len(layouts))
+    parts = {name: constants.total_factor * column for name, column in peak.parts.items()}
     allocated = _range(parts, constants, _spread(training, constants))
-    loose: Column = sum((parts[name] for name in COMING_AND_GOING), np.zeros(len(layouts)))
+    loose: Column = sum((parts[name] for name in SHORT_LIVED), np.zeros(len(layouts)))
     cache = constants.allocator_share * loose
     if isinstance(subject, ModelCost):
         cache = placed_cache(subject, training, layouts, allocated.middle, otherwise=cache)
@@ -131,10 +131,10 @@ def estimate_memory(
     )
 
 
-def _phases(subject: Subject, training: Training, layouts: Layouts, constants: Constants) -> Iterable[Phase]:
+def _moments(subject: Subject, training: Training, layouts: Layouts, constants: Constants) -> Iterable[StepMoment]:
     if isinstance(subject, TransformerShape):
-        return transformer_phases(subject, training, layouts, constants)
-    return network_phases(subject, training, layouts, constants)
+        return transformer_moments(subject, training, layouts, constants)
+    return network_moments(subject, training, layouts, constants)
 
 
 def _rows_of(columns: Mapping[str, Column], rows: Positions) -> dict[str, Column]:
@@ -150,15 +150,15 @@ def _spread(training: Training, constants: Constants) -> Mapping[str, tuple[floa
 
 
 def _range(parts: Mapping[str, Column], constants: Constants, spread: Mapping[str, tuple[float, float]]) -> Range:
-    """Parts err apart from each other, so their spreads add in squares."""
+    """Return the range of a sum. The parts' errors are independent, so their spreads add in squares."""
     middle = np.sum(list(parts.values()), axis=0)
     squares = np.array([[(spread[name][side] * column) ** 2 for name, column in parts.items()] for side in (0, 1)])
     below, above = constants.spread_factor * np.sqrt(squares.sum(axis=1) + (WHOLE_SPREAD * middle) ** 2)
     return Range(np.maximum(0.0, middle - below), middle, middle + above)
 
 
-def _of_segments(device: Device, *spreads: Column) -> Iterable[Column]:
-    """Spreads of what is reserved: the driver gives whole segments, and whether one more was needed nobody can tell."""
+def _of_segments(device: ComputeDevice, *spreads: Column) -> Iterable[Column]:
+    """Widen spreads of reserved memory by half a segment or more, because the driver hands out complete segments."""
     segment = SMALL_SEGMENT if device.kind is DeviceKind.GPU else 0.0
     return (np.hypot(each, segment) for each in spreads)
 
@@ -170,8 +170,9 @@ def _wider(inner: Range, more: Column, below: Column, above: Column) -> Range:
     return Range(np.asarray(low, dtype=float), middle, np.asarray(high, dtype=float))
 
 
-def _outside(layouts: Layouts, device: Device, constants: Constants) -> dict[str, Column]:
-    """Contexts exist on devices that a driver serves; the library of collectives where there are several."""
+def _outside(layouts: Layouts, device: ComputeDevice, constants: Constants) -> dict[str, Column]:
+    """Return contexts and libraries: a context on every device with a driver, collectives if there are several
+    devices."""
     served = np.full(len(layouts), float(device.kind is DeviceKind.GPU))
     return {
         "device_context": served * constants.context_bytes,
@@ -180,7 +181,7 @@ def _outside(layouts: Layouts, device: Device, constants: Constants) -> dict[str
     }
 
 
-def _usable(device: Device, constants: Constants) -> float:
+def _usable(device: ComputeDevice, constants: Constants) -> float:
     if device.visible_bytes is not None:
         return device.visible_bytes
     return device.memory_bytes * (constants.visible_share if device.kind is DeviceKind.GPU else 1.0)

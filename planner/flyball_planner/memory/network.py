@@ -1,30 +1,30 @@
-"""The moments of any other model's training: networks of blocks, and classical models that keep no gradients."""
+"""The moments of all other models' trainings: networks of blocks, and classical models without gradients."""
 
 import numpy as np
 
-from flyball_planner.layouts.columns import Column, Layouts
+from flyball_planner.layouts.layout import Column, Layouts
 from flyball_planner.memory.allocator import reserved_bytes
 from flyball_planner.memory.constants import Constants
-from flyball_planner.memory.phases import Phase
-from flyball_planner.memory.states import Held, states
+from flyball_planner.memory.model_states import HeldParameters, states
+from flyball_planner.memory.step_moments import StepMoment
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.precision import WIDTHS_BYTES
 from flyball_planner.training import Checkpointing, Sharding, Training
 
-CLASSICAL_NUMBER_BYTES = 8.0  # fp64, as scikit-learn and LAPACK compute
+CLASSICAL_NUMBER_BYTES = 8.0  # fp64, as in scikit-learn and LAPACK
 
 
-def network_phases(cost: ModelCost, training: Training, layouts: Layouts, constants: Constants) -> list[Phase]:
-    """The moments of a model that is told by its cost; tensor and pipeline parallelism divide it evenly."""
+def network_moments(cost: ModelCost, training: Training, layouts: Layouts, constants: Constants) -> list[StepMoment]:
+    """Return the moments of a model described by its cost; tensor and pipeline parallelism divide it evenly."""
     size = len(layouts)
     if not cost.trained_by_gradient:
         weights = np.full(size, CLASSICAL_NUMBER_BYTES * cost.parameters)
-        return [Phase("first", "fit", {"weights": weights, "working": np.full(size, float(cost.working_bytes))})]
+        return [StepMoment("first", "fit", {"weights": weights, "working": np.full(size, float(cost.working_bytes))})]
     share = layouts.tensor * layouts.pipeline
     parameters = np.full(size, float(cost.parameters)) / share
     nothing = np.zeros(size)
     largest = np.full(size, float(max((block.parameters for block in cost.blocks), default=cost.parameters))) / share
-    held = Held(parameters, nothing, nothing, nothing, largest, nothing, largest)
+    held = HeldParameters(parameters, nothing, nothing, nothing, largest, nothing, largest)
     micro_batches = layouts.micro_batches(training.global_batch)
     kept = states(held, training, layouts, micro_batches, constants)
     copied = (layouts.data > 1) & ~layouts.sharded(Sharding.ZERO1)
@@ -41,11 +41,11 @@ def network_phases(cost: ModelCost, training: Training, layouts: Layouts, consta
         "end of backward": {**passing, "gradients": kept.gradients},
         "optimizer step": {**always, "gradients": kept.gradients, "optimizer_step": kept.transient},
     }
-    return [Phase("first", moment, parts) for moment, parts in moments.items()]
+    return [StepMoment("first", moment, parts) for moment, parts in moments.items()]
 
 
 def _activations(cost: ModelCost, training: Training, layouts: Layouts, constants: Constants) -> tuple[Column, Column]:
-    """What all blocks keep, and the gradient of the largest while it is worked on."""
+    """Return what all blocks store, and the gradients of the largest block while it is computed."""
     each = WIDTHS_BYTES[training.precision.activations] * layouts.micro_batch / layouts.tensor / layouts.context
     every = sum(block.repeats * block.kept_elements for block in cost.blocks)
     edges = sum(block.repeats * (block.boundary_elements or block.kept_elements) for block in cost.blocks)
@@ -57,16 +57,16 @@ def _activations(cost: ModelCost, training: Training, layouts: Layouts, constant
 
 
 LEFT_SHARE = 0.7
-"""Of the activations' blocks, what the optimizer's temporaries do not find room in. Fitted on GPUMemNet's perceptrons:
-0.5 errs by -2 %, 1 by +2 %."""
+"""Share of the activation blocks that do not reuse the optimizer's temporaries. Fitted on GPUMemNet's perceptrons:
+0.5 deviates by -2 %, 1 by +2 %."""
 
 
 def placed_cache(
     cost: ModelCost, training: Training, layouts: Layouts, allocated: Column, *, otherwise: Column
 ) -> Column:
-    """What the allocator holds beyond a network's tensors, from their sizes; `otherwise` where these are not known.
+    """Return what the allocator holds beyond a network's tensors, by their sizes; `otherwise` if sizes are not known.
 
-    A classical model's arrays go back to the system as they are freed: malloc maps each large one by itself.
+    A classical model's arrays go back to the system when they are freed, because malloc maps each large one separately.
     """
     if not cost.trained_by_gradient:
         return np.zeros_like(otherwise)
@@ -78,7 +78,7 @@ def placed_cache(
 
 
 def segments_bytes(cost: ModelCost, training: Training, layouts: Layouts) -> Column:
-    """What the allocator takes from the driver for a network on one device, its tensors taken block by block."""
+    """Return the segments that the allocator takes for a network on one device, block by block."""
     repeats, parameters, kept = (
         np.array([[float(getattr(block, name))] for block in cost.blocks])
         for name in ("repeats", "parameters", "kept_elements")

@@ -1,17 +1,17 @@
-"""The moments at which a transformer's training may need most memory, on each stage of its pipeline."""
+"""The moments at which a transformer's training may reach its peak, on each stage of the pipeline."""
 
 from collections.abc import Iterator
 
 import numpy as np
 from msgspec.structs import replace
 
-from flyball_planner.layouts.columns import Column, Layouts
+from flyball_planner.layouts.layout import Column, Layouts
 from flyball_planner.memory.activations import layer_kept, logit_gradients, logits_kept
 from flyball_planner.memory.adapters import layer_products
 from flyball_planner.memory.constants import Constants
-from flyball_planner.memory.phases import Phase
-from flyball_planner.memory.pieces import Anatomy, Piece, anatomy, pieces
-from flyball_planner.memory.states import Held, States, states
+from flyball_planner.memory.model_states import HeldParameters, ModelStates, states
+from flyball_planner.memory.pipeline_stages import Anatomy, PipelineStage, anatomy, pipeline_stages
+from flyball_planner.memory.step_moments import StepMoment
 from flyball_planner.models.transformer.cost import sequence_tokens
 from flyball_planner.models.transformer.lora import lora_parameters
 from flyball_planner.models.transformer.shape import TransformerShape
@@ -19,33 +19,33 @@ from flyball_planner.precision import WIDTHS_BYTES
 from flyball_planner.training import Lora, Method, Sharding, Training
 
 
-def transformer_phases(
+def transformer_moments(
     shape: TransformerShape, training: Training, layouts: Layouts, constants: Constants
-) -> Iterator[Phase]:
-    """Every moment on every stage; the largest is the peak."""
+) -> Iterator[StepMoment]:
+    """Yield every moment on every stage."""
     model = anatomy(shape)
     training = replace(training, sequence=sequence_tokens(shape, training.sequence))
     micro_batches = layouts.micro_batches(training.global_batch)
-    for piece in pieces(model, layouts, micro_batches):
-        held = _held(model, piece, training, layouts)
+    for stage in pipeline_stages(model, layouts, micro_batches):
+        held = _held(model, stage, training, layouts)
         kept = states(held, training, layouts, micro_batches, constants)
-        yield from _moments(model, piece, kept, training, layouts, constants)
+        yield from _moments(model, stage, kept, training, layouts, constants)
 
 
-def _held(model: Anatomy, piece: Piece, training: Training, layouts: Layouts) -> Held:
+def _held(model: Anatomy, stage: PipelineStage, training: Training, layouts: Layouts) -> HeldParameters:
     shape = model.shape
-    dense = sum(held * each.dense for held, each in zip(piece.layers, model.counts, strict=True))
-    experts = sum(held * each.experts for held, each in zip(piece.layers, model.counts, strict=True))
-    ends = piece.entrance * model.entrance + piece.exit * (model.exit + piece.apart * model.shared)
-    products = sum(held * (each.dense - each.norms) for held, each in zip(piece.layers, model.counts, strict=True))
+    dense = sum(held * each.dense for held, each in zip(stage.layers, model.counts, strict=True))
+    experts = sum(held * each.experts for held, each in zip(stage.layers, model.counts, strict=True))
+    ends = stage.entrance * model.entrance + stage.exit * (model.exit + stage.split * model.shared)
+    products = sum(held * (each.dense - each.norms) for held, each in zip(stage.layers, model.counts, strict=True))
     added = 0 if training.method is Method.FULL else lora_parameters(shape, training.lora or Lora())
     expert_share = np.where(layouts.expert > 1, layouts.expert, layouts.tensor)
     largest = np.max([each.dense / layouts.tensor + each.experts / expert_share for each in model.counts], axis=0)
-    return Held(
+    return HeldParameters(
         dense=(dense + ends) / layouts.tensor,
         experts=experts / expert_share,
         quantised=products / layouts.tensor + experts / expert_share,
-        adapters=added * sum(piece.layers) / model.layers / layouts.tensor,
+        adapters=added * sum(stage.layers) / model.layers / layouts.tensor,
         largest_layer=largest,
         ends=ends / layouts.tensor,
         largest_matrix=_largest_matrix(model) / layouts.tensor,
@@ -58,31 +58,33 @@ def _largest_matrix(model: Anatomy) -> float:
 
 
 def _moments(
-    model: Anatomy, piece: Piece, kept: States, training: Training, layouts: Layouts, constants: Constants
-) -> list[Phase]:
-    """The loss, the output product's backward pass, a layer's, the end of the backward pass, the optimizer's step."""
+    model: Anatomy, stage: PipelineStage, kept: ModelStates, training: Training, layouts: Layouts, constants: Constants
+) -> list[StepMoment]:
+    """Return the moments: loss, output projection, a layer's backward pass, the pass's end, and the optimizer's
+    step."""
     layers = [layer_kept(model.shape, group, training, layouts, constants) for group in model.groups]
-    held = sum(each.kept * count for each, count in zip(layers, piece.layers, strict=True))
-    activations = constants.activations_factor * piece.in_flight * held
-    working = np.max([each.working * (count > 0) for each, count in zip(layers, piece.layers, strict=True)], axis=0)
-    logits = piece.exit * logits_kept(model.shape, training, layouts, constants)
+    held = sum(each.kept * count for each, count in zip(layers, stage.layers, strict=True))
+    activations = constants.activations_factor * stage.in_flight * held
+    working = np.max([each.working * (count > 0) for each, count in zip(layers, stage.layers, strict=True)], axis=0)
+    logits = stage.exit * logits_kept(model.shape, training, layouts, constants)
     both = kept.gathered + kept.gathered_gradients
-    whole = kept.gathered_gradients * (layouts.micro_batches(training.global_batch) > 1)
+    all_gradients = kept.gathered_gradients * (layouts.micro_batches(training.global_batch) > 1)
     first = kept.first_gradients
-    output = np.maximum(first, np.minimum(kept.gradients, first + _output_gradient(model, piece, training, layouts)))
+    output = np.maximum(first, np.minimum(kept.gradients, first + _output_gradient(model, stage, training, layouts)))
     always = {
         "weights": kept.weights,
         "optimizer_states": kept.optimizer,
         "communication_buffers": _buffers(kept, training, layouts, constants),
-        "key_value_cache": _cache(model.shape, piece, training, layouts),
+        "key_value_cache": _cache(model.shape, stage, training, layouts),
     }
     moments: dict[str, dict[str, Column]] = {
         "loss": {
-            "gradients": first, "gathered_weights": kept.gathered + whole, "activations": activations, "logits": logits,
+            "gradients": first, "gathered_weights": kept.gathered + all_gradients, "activations": activations,
+            "logits": logits,
         },
         "output's backward pass": {
             "gradients": output, "gathered_weights": both, "activations": activations,
-            "logits": np.minimum(logits, piece.exit * logit_gradients(model.shape, training, layouts)),
+            "logits": np.minimum(logits, stage.exit * logit_gradients(model.shape, training, layouts)),
         },
         "a layer's backward pass": {
             "gradients": first, "gathered_weights": both, "activations": activations, "working": working,
@@ -90,18 +92,18 @@ def _moments(
         "end of the backward pass": {"gradients": kept.gradients, "gathered_weights": both, "working": working},
         "optimizer's step": {"gradients": kept.gradients, "optimizer_step": kept.transient},
     }  # fmt: skip
-    return [Phase(piece.name, moment, {**always, **parts}) for moment, parts in moments.items()]
+    return [StepMoment(stage.name, moment, {**always, **parts}) for moment, parts in moments.items()]
 
 
-def _output_gradient(model: Anatomy, piece: Piece, training: Training, layouts: Layouts) -> Column:
-    """The largest gradient is the first: that of the projection to the vocabulary."""
+def _output_gradient(model: Anatomy, stage: PipelineStage, training: Training, layouts: Layouts) -> Column:
+    """Return the first gradient, which is the largest: that of the output projection."""
     trained = training.method is Method.FULL
     width = WIDTHS_BYTES[training.precision.gradients] * trained
-    return piece.exit * (width * model.shape.vocab * model.shape.hidden / layouts.tensor)
+    return stage.exit * (width * model.shape.vocab * model.shape.hidden / layouts.tensor)
 
 
-def _buffers(kept: States, training: Training, layouts: Layouts, constants: Constants) -> Column:
-    """DeepSpeed's buckets; the copy of all gradients that plain data parallelism reduces (torch's DDP default)."""
+def _buffers(kept: ModelStates, training: Training, layouts: Layouts, constants: Constants) -> Column:
+    """Return DeepSpeed's buckets, or the copy of all gradients that plain data parallelism reduces (torch's DDP)."""
     several = layouts.data > 1
     if training.framework == "deepspeed":
         return np.where(layouts.sharded(Sharding.ZERO1), constants.bucket_bytes, 0.0)
@@ -109,14 +111,14 @@ def _buffers(kept: States, training: Training, layouts: Layouts, constants: Cons
     return np.where(copied, kept.gradients, 0.0)
 
 
-def _cache(shape: TransformerShape, piece: Piece, training: Training, layouts: Layouts) -> Column:
-    """Keys and values of the tokens that are kept for sampling."""
+def _cache(shape: TransformerShape, stage: PipelineStage, training: Training, layouts: Layouts) -> Column:
+    """Return the keys and values of the tokens that are kept for sampling."""
     width = WIDTHS_BYTES[training.precision.activations]
-    return training.cached_tokens * sum(piece.layers) * cache_bytes_a_token(shape, width) / layouts.tensor
+    return training.cached_tokens * sum(stage.layers) * cache_bytes_per_token(shape, width) / layouts.tensor
 
 
-def cache_bytes_a_token(shape: TransformerShape, number_bytes: float) -> float:
-    """Keys and values of one token in one layer; compressed ones where attention is latent."""
+def cache_bytes_per_token(shape: TransformerShape, number_bytes: float) -> float:
+    """Return the bytes of one token's keys and values in one layer; latent attention compresses them."""
     if shape.latent:
         return number_bytes * (shape.latent.key_value_rank + shape.latent.rotary_dim)
     return 2 * number_bytes * shape.kv_heads * shape.head_dim

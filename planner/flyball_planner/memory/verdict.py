@@ -1,4 +1,4 @@
-"""Whether a training fits, and by how much."""
+"""The verdict on memory: whether a training fits, and with how much headroom."""
 
 from enum import StrEnum
 
@@ -6,12 +6,12 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from flyball_planner.layouts.columns import Column
+from flyball_planner.layouts.layout import Column
 from flyball_planner.memory.estimate import MemoryEstimate
 
 
 class Fit(StrEnum):
-    """Yes where even the upper end of the interval fits, no where not even the lower end does."""
+    """Yes if even the upper end of the interval fits, no if not even the lower end fits."""
 
     YES = "yes"
     UNCERTAIN = "uncertain"
@@ -22,24 +22,24 @@ FITS = tuple(Fit)
 
 
 class Verdict(Struct, frozen=True):
-    """For each layout whether it fits, and the bytes that are left."""
+    """For each layout, whether it fits, and the bytes that remain."""
 
-    positions: NDArray[np.intp]  # in FITS
-    headroom: Column  # to the middle of the estimate; negative where that does not fit
-    sure_headroom: Column  # to its upper end
+    positions: NDArray[np.intp]  # indices into FITS
+    headroom: Column  # above the middle of the estimate; negative if it does not fit
+    sure_headroom: Column  # above the upper end
 
     def __getitem__(self, row: int) -> Fit:
         return FITS[int(self.positions[row])]
 
     @property
     def may_fit(self) -> NDArray[np.bool_]:
-        """All layouts that are not out of the question."""
+        """Return the layouts that do not surely fail to fit."""
         mask: NDArray[np.bool_] = self.positions != FITS.index(Fit.NO)
         return mask
 
 
 def fits(estimate: MemoryEstimate, share: float = 1.0) -> Verdict:
-    """Judge against a share of the memory that the driver shows."""
+    """Compare an estimate with a share of the memory that the driver reports."""
     limit = share * estimate.usable_bytes
     positions = np.where(
         estimate.driver.high <= limit,

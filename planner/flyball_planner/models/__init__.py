@@ -1,1 +1,1 @@
-"""Models: what each computes, moves and keeps, whatever it runs on. One file per family."""
+"""Models: the parameters, operations and activations of each, independent of hardware. One file per family."""

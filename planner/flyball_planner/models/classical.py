@@ -1,43 +1,43 @@
-"""What all classical models have in common: data in memory, and work that no gradient step describes.
+"""The common parts of classical models: data in memory, and work that is not a sequence of gradient steps.
 
-Operators are those of one sample and one pass; work that does not grow with the samples is divided among them. Their
-FLOPs are elementary steps where nothing is multiplied. `rows`×`inner`×`columns` is the shape of a product; of
-scattered steps `inner` is the size in bytes of what they are scattered over.
+Operators are per sample and pass; work that does not grow with the samples is divided among them. FLOPs are elementary
+steps if nothing is multiplied. `rows`×`inner`×`columns` is the shape of a product; for scattered steps, `inner` is the
+size in bytes of the data that they access.
 """
 
 from typing import Literal
 
-from flyball_planner.models.cost import Block, ModelCost, Operator, OperatorKind
+from flyball_planner.models.cost import ModelBlock, ModelCost, Operator, OperatorKind
 
 FAMILY = "classical"
-PANEL_COLUMNS = 32  # that a Householder factorisation takes at once (LAPACK's ilaenv), walking over them for each
-STEPS_A_SECOND = 2.5e9  # of one core, where steps follow each other: about one a cycle
-NumberFormat = Literal["fp64", "fp32"]
+PANEL_COLUMNS = 32  # per panel of a Householder factorisation (LAPACK's ilaenv), which is read for each column
+STEPS_A_SECOND = 2.5e9  # per core for dependent steps: about one per cycle
+DataFormat = Literal["fp64", "fp32"]
 NUMBER_BYTES: dict[str, int] = {"fp64": 8, "fp32": 4}
 
 
 def matrix_product(name: str, flops: float, moved_bytes: float, rows: float, inner: float, columns: float) -> Operator:
-    """Work that BLAS spreads over all cores."""
+    """Return work that BLAS distributes over all cores."""
     return Operator(name, OperatorKind.MATMUL, flops, moved_bytes, rows, inner, columns, backward=0.0)
 
 
 def stream(name: str, moved_bytes: float) -> Operator:
-    """A pass over memory by all cores."""
+    """Return a pass over memory by all cores."""
     return Operator(name, OperatorKind.ELEMENTWISE, 0.0, moved_bytes, backward=0.0)
 
 
 def panels(features: int, width: int) -> Operator:
-    """What a factorisation adds to its products: each column of a panel is a walk over the panel."""
+    """Return the additional work of a factorisation: each column of a panel reads the panel."""
     return stream("panels", float(width * PANEL_COLUMNS * features))
 
 
 def sequential(name: str, steps: float) -> Operator:
-    """Work of a single core, one step after the other."""
+    """Return work of a single core with dependent steps."""
     return Operator(name, OperatorKind.SEQUENTIAL, steps, 0.0, backward=0.0)
 
 
 def scattered(name: str, steps: float, over_bytes: float, moved_bytes: float = 0.0) -> Operator:
-    """Steps of all cores that each touch another place of something."""
+    """Return steps of all cores, each of which accesses a random place."""
     return Operator(name, OperatorKind.GATHER, steps, moved_bytes, inner=over_bytes, backward=0.0)
 
 
@@ -52,7 +52,7 @@ def classical_cost(
     precision: str = "fp64",
     assumptions: tuple[str, ...] = (),
 ) -> ModelCost:
-    """A model of one block; `working_bytes` is all that lies in memory at the peak, the data included."""
+    """Return a model with one block; `working_bytes` is the peak memory including the data."""
     return ModelCost(
         model=model,
         family=FAMILY,
@@ -60,7 +60,7 @@ def classical_cost(
         parameters=parameters,
         samples=samples,
         passes=passes,
-        blocks=(Block(model, 1, parameters, operators, kept_elements=0.0),),
+        blocks=(ModelBlock(model, 1, parameters, operators, kept_elements=0.0),),
         working_bytes=working_bytes,
         trained_by_gradient=False,
         assumptions=assumptions,

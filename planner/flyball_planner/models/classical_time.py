@@ -1,31 +1,31 @@
-"""How long a classical model takes on a processor or GPU: steps and bytes over the rates of their kind.
+"""The time of classical models on a processor or GPU: steps and bytes over the rates of their kind.
 
-No implementation reaches what a device could do, and how far it falls short depends on data that no specification
-tells; half to double is what nine in ten figures keep.
+No implementation reaches the peak of a device, and the distance depends on data that no specification states. Nine of
+ten measurements are between half and double the estimate.
 """
 
 from msgspec import Struct
 
-from flyball_planner.catalogue.hardware import Device, DeviceKind
+from flyball_planner.catalogue.hardware import ComputeDevice, DeviceKind
 from flyball_planner.interval import Interval
 from flyball_planner.models.classical import STEPS_A_SECOND
 from flyball_planner.models.cost import ModelCost, Operator, OperatorKind
-from flyball_planner.precision import Format
+from flyball_planner.precision import NumberFormat
 from flyball_reports.errors import InputError
 
-SPREAD = 2.0  # an interval reaches from the middle divided by this to the middle times this
-PRODUCT_SHARE = 0.6  # of its peak that BLAS reaches in tall products, from memory
-STREAM_SHARE = 0.6  # of the memory's bandwidth that one library call after the other reaches
-SMALL_SIDE = 16.0  # a product whose smaller side is this reaches half of that
-STEP_SECONDS = 1.5e-9  # a scattered step of one core, over data that its caches and page tables reach
-NEAR_BYTES = 10e6  # which is about this much: last-level cache, and 1,536 pages of 4 KiB
-FARTHER = 0.4  # a step that waits costs (bytes / near)^this over more: caches missed, then page tables too
-GPU_STEP_BYTES = 22.0  # of a GPU's bandwidth that a scattered step uses up
-FP64_OF_FP32 = 0.5  # of processors; vectors hold half as many numbers
+SPREAD = 2.0  # the interval is from the middle divided by this to the middle times this
+PRODUCT_SHARE = 0.6  # share of the peak that BLAS reaches in tall products from memory
+STREAM_SHARE = 0.6  # share of the memory bandwidth of successive library calls
+SMALL_SIDE = 16.0  # smaller side at which a product reaches half of that
+STEP_SECONDS = 1.5e-9  # a scattered step of one core within its caches and page tables
+NEAR_BYTES = 10e6  # size of caches and page tables: last-level cache, and 1,536 pages of 4 KiB
+FARTHER = 0.4  # beyond it, a step takes (bytes / near)^this times as long, because of cache and page table misses
+GPU_STEP_BYTES = 22.0  # GPU memory traffic of a scattered step
+FP64_OF_FP32 = 0.5  # for processors, whose vectors hold half as many numbers
 
 
 class _Rates(Struct, frozen=True):
-    """What the whole device does in a second."""
+    """Rates of the complete device."""
 
     cores: int
     flops: float
@@ -33,10 +33,10 @@ class _Rates(Struct, frozen=True):
     scattered_steps: float
 
 
-def classical_seconds(cost: ModelCost, device: Device, *, cores: int = 0) -> Interval:
-    """Training from the first sample to the last; `cores` where not all of a processor's are used."""
+def classical_seconds(cost: ModelCost, device: ComputeDevice, *, cores: int = 0) -> Interval:
+    """Return the time from the first sample to the last; `cores` limits the processor's cores."""
     if cost.trained_by_gradient:
-        raise InputError(f"{cost.model} is trained by gradient steps: estimate its step instead")
+        raise InputError(f"{cost.model} is trained in gradient steps; estimate its step instead")
     rates = _rates(device, cost.precision, cores)
     operators = (operator for block in cost.blocks for operator in block.operators)
     sample_seconds = sum(operator.times * _seconds(operator, rates) for operator in operators)
@@ -44,12 +44,12 @@ def classical_seconds(cost: ModelCost, device: Device, *, cores: int = 0) -> Int
     return Interval(middle / SPREAD, middle, middle * SPREAD)
 
 
-def classical_rate(device: Device, precision: str) -> float:
-    """FLOP/s of the whole device in the format of a classical model's data."""
-    return device.rate(Format.FP32) * (1.0 if precision == "fp32" else FP64_OF_FP32)
+def classical_rate(device: ComputeDevice, precision: str) -> float:
+    """Return the device's FLOP/s in the format of a classical model's data."""
+    return device.rate(NumberFormat.FP32) * (1.0 if precision == "fp32" else FP64_OF_FP32)
 
 
-def _rates(device: Device, precision: str, cores: int) -> _Rates:
+def _rates(device: ComputeDevice, precision: str, cores: int) -> _Rates:
     used = min(cores or device.cores, device.cores) if device.cores else max(1, cores)
     share = used / device.cores if device.cores else 1.0
     flops = classical_rate(device, precision) * share

@@ -1,4 +1,4 @@
-"""Every model by name: those that come with the planner, and those that a user registers."""
+"""All models by name: those of the planner, and those that users register."""
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -6,15 +6,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.models.family import Family
-from flyball_planner.models.specification import Key, Specification, keys_of, read_specification
+from flyball_planner.models.family import ModelFamily
+from flyball_planner.models.specification import ModelKey, ModelSpecification, keys_of, read_specification
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_reports.errors import InputError, UnknownName
 
 if TYPE_CHECKING:
     from flyball_planner.models.convolution.network import Network
 
-AnySpecification = TypeVar("AnySpecification", bound=Specification)
+AnySpecification = TypeVar("AnySpecification", bound=ModelSpecification)
 
 
 MODULES: Mapping[str, str] = {
@@ -36,29 +36,29 @@ MODULES: Mapping[str, str] = {
     "cnn": "image_networks",
     "resnet50": "image_networks",
 }
-"""Which module has a family among its `FAMILIES`: it is imported where one of its models is wanted."""
+"""The modules that define families in `FAMILIES`. A module is imported when one of its models is needed."""
 
-REGISTERED: dict[str, Family] = {}
-"""What `register_model` added: the one thing of this module that changes, and only by it."""
+REGISTERED: dict[str, ModelFamily] = {}
+"""Models added by `register_model`; the only mutable state of this module."""
 
 
 @cache
-def _own_family(name: str) -> Family | None:
-    """One that comes with the planner, apart from the other published networks."""
+def _own_family(name: str) -> ModelFamily | None:
+    """Return a family of the planner, without the published networks."""
     if name not in MODULES:
         return None
-    families: tuple[Family, ...] = import_module(f"flyball_planner.models.{MODULES[name]}").FAMILIES
+    families: tuple[ModelFamily, ...] = import_module(f"flyball_planner.models.{MODULES[name]}").FAMILIES
     return next(family for family in families if family.name == name)
 
 
 @cache
-def published_families() -> Mapping[str, Family]:
-    """Every published convolutional network, as a family of its own."""
+def published_families() -> Mapping[str, ModelFamily]:
+    """Return every published convolutional network as a family."""
     from flyball_planner.models import image_networks  # noqa: PLC0415  read where one is wanted
     from flyball_planner.models.convolution.published import NETWORKS  # noqa: PLC0415
 
     return {
-        network.name: Family(
+        network.name: ModelFamily(
             network.name,
             _summary(network),
             image_networks.PublishedNetwork,
@@ -73,22 +73,22 @@ def _summary(network: "Network") -> str:
     return f"published network ({network.source.split(',')[0]})"
 
 
-def all_families() -> tuple[Family, ...]:
-    """Those of the list, the published networks, and those that were registered."""
+def all_families() -> tuple[ModelFamily, ...]:
+    """Return the planner's families, the published networks, and the registered models."""
     return (*filter(None, map(_own_family, MODULES)), *published_families().values(), *REGISTERED.values())
 
 
 def model_names() -> tuple[str, ...]:
-    """All names, in the order of the lists."""
+    """Return all names in the order of the lists."""
     return tuple(family.name for family in all_families())
 
 
-def find_family(name: str) -> Family:
-    """The family of this name; published networks are found however their name is spelled."""
+def find_family(name: str) -> ModelFamily:
+    """Return the family of a name; published networks are found in any spelling."""
     return REGISTERED.get(name) or _own_family(name) or _published_family(name)
 
 
-def _published_family(name: str) -> Family:
+def _published_family(name: str) -> ModelFamily:
     from flyball_planner.models.convolution.published import find_network  # noqa: PLC0415  read where one is wanted
 
     try:
@@ -99,25 +99,25 @@ def _published_family(name: str) -> Family:
 
 
 def model_cost(name: str, specification: Mapping[str, object]) -> ModelCost:
-    """What a model costs that is specified so; a wrong key is told as `UnfitKey`.
+    """Return the cost of a specified model; a wrong key raises `UnfitKey`.
 
     >>> model_cost("random_forest", {"n": 100_000, "p": 20, "trees": 50}).implementation
-    'scikit-learn RandomForest (CART, exact splits, a tree a core)'
+    'scikit-learn RandomForest (CART, exact splits, one tree per core)'
     """
     family = find_family(name)
     return family.build(read_specification(family.specification, family.name, specification))
 
 
 def transformer_shape(name: str, specification: Mapping[str, object]) -> TransformerShape | None:
-    """The shape of a transformer that is specified so; nothing for other families."""
+    """Return the shape of a specified transformer; nothing for other families."""
     family = find_family(name)
     if family.shape is None:
         return None
     return family.shape(read_specification(family.specification, family.name, specification))
 
 
-def specification_keys(name: str) -> tuple[Key, ...]:
-    """All keys of a model's specification, with bounds, defaults and meaning.
+def specification_keys(name: str) -> tuple[ModelKey, ...]:
+    """Return all keys of a model's specification with bounds, defaults and meaning.
 
     >>> [key.name for key in specification_keys("kmeans") if not key.required]
     ['k', 'iterations', 'restarts', 'precision']
@@ -131,23 +131,23 @@ def register_model(
     build: Callable[[AnySpecification], ModelCost],
     *,
     summary: str = "",
-) -> Family:
-    """Add a model of one's own; it is found by its name like the others.
+) -> ModelFamily:
+    """Add your own model, which is then found by its name like the others.
 
-    >>> from flyball_planner.models.cost import Block, ModelCost, Operator, OperatorKind
-    >>> class Bottleneck(Specification, frozen=True, kw_only=True):
+    >>> from flyball_planner.models.cost import ModelBlock, ModelCost, Operator, OperatorKind
+    >>> class Bottleneck(ModelSpecification, frozen=True, kw_only=True):
     ...     width: int
     >>> def cost(wanted: Bottleneck) -> ModelCost:
     ...     wide, narrow = wanted.width, wanted.width // 4
     ...     product = Operator("down", OperatorKind.MATMUL, 2.0 * wide * narrow, 2.0 * (wide + narrow), 1, wide, narrow)
-    ...     block = Block("bottleneck", 1, wide * narrow, (product,), kept_elements=wide, boundary_elements=narrow)
+    ...     block = ModelBlock("bottleneck", 1, wide * narrow, (product,), kept_elements=wide, boundary_elements=narrow)
     ...     return ModelCost("bottleneck", "my own", "my code", wide * narrow, 0, 1.0, (block,))
     >>> family = register_model("bottleneck", Bottleneck, cost, summary="one narrow product")
     >>> model_cost("bottleneck", {"width": 1024}).parameters
     262144
     """
     if not name or name in MODULES or name in published_families():
-        raise InputError(f"a model named {name!r} comes with the planner; give yours another name")
-    family = Family(name, summary or (specification.__doc__ or "").strip(), specification, build)
+        raise InputError(f"the planner already has a model named {name!r}; choose another name")
+    family = ModelFamily(name, summary or (specification.__doc__ or "").strip(), specification, build)
     REGISTERED[name] = family
     return family

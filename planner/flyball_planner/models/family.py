@@ -1,19 +1,19 @@
-"""A kind of model as the planner knows it by name."""
+"""A family of models with a name."""
 
 from collections.abc import Callable
 
 from msgspec import Struct
 
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.models.specification import Specification
+from flyball_planner.models.specification import ModelSpecification
 from flyball_planner.models.transformer.shape import TransformerShape
 
 
-class Family(Struct, frozen=True):
-    """One kind of model: what it is told, and what it then costs."""
+class ModelFamily(Struct, frozen=True):
+    """A family of models: its keys, and the function that returns its cost."""
 
     name: str
     summary: str
-    specification: type[Specification]
-    build: Callable[..., ModelCost]  # from the specification
-    shape: Callable[..., TransformerShape] | None = None  # of a transformer, whose layouts are richer
+    specification: type[ModelSpecification]
+    build: Callable[..., ModelCost]  # called with the specification
+    shape: Callable[..., TransformerShape] | None = None  # for transformers, which have more layouts

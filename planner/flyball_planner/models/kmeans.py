@@ -4,25 +4,25 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from flyball_planner.models.classical import NUMBER_BYTES, NumberFormat, classical_cost, matrix_product, stream
+from flyball_planner.models.classical import NUMBER_BYTES, DataFormat, classical_cost, matrix_product, stream
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.models.family import Family
-from flyball_planner.models.specification import Count, Specification
+from flyball_planner.models.family import ModelFamily
+from flyball_planner.models.specification import Count, ModelSpecification
 
 
-class KMeans(Specification, frozen=True, kw_only=True):
-    """Keys of a clustering."""
+class KMeans(ModelSpecification, frozen=True, kw_only=True):
+    """Keys of k-means."""
 
     n: Annotated[Count, Meta(description="samples")]
-    p: Annotated[Count, Meta(description="features of a sample")]
+    p: Annotated[Count, Meta(description="features per sample")]
     k: Annotated[Count, Meta(description="clusters")] = 8
-    iterations: Annotated[Count, Meta(description="Lloyd iterations until it converges")] = 50
-    restarts: Annotated[Count, Meta(description="starts, of which the best counts")] = 1
-    precision: Annotated[NumberFormat, Meta(description="format of the data")] = "fp64"
+    iterations: Annotated[Count, Meta(description="Lloyd iterations until convergence")] = 50
+    restarts: Annotated[Count, Meta(description="number of starts; the best result counts")] = 1
+    precision: Annotated[DataFormat, Meta(description="format of the data")] = "fp64"
 
 
 def lloyd(wanted: KMeans) -> ModelCost:
-    """Distances are one product in chunks that stay in the cache; then the nearest centre, and new centres."""
+    """Return the cost: distances as products in cache-sized chunks, the nearest centre, and new centres."""
     n, p, k, width = wanted.n, wanted.p, wanted.k, NUMBER_BYTES[wanted.precision]
     return classical_cost(
         "kmeans",
@@ -34,8 +34,8 @@ def lloyd(wanted: KMeans) -> ModelCost:
         parameters=k * p,
         working_bytes=width * (2 * n * p + 4 * n + 3 * k * p),
         precision=wanted.precision,
-        assumptions=(f"{wanted.iterations} iterations; clusters that are apart need fewer",),
+        assumptions=(f"{wanted.iterations} iterations; well-separated clusters need fewer",),
     )
 
 
-FAMILIES = (Family("kmeans", "k-means clustering", KMeans, lloyd),)
+FAMILIES = (ModelFamily("kmeans", "k-means clustering", KMeans, lloyd),)

@@ -6,28 +6,28 @@ from msgspec import Meta
 
 from flyball_planner.models.classical import (
     NUMBER_BYTES,
-    NumberFormat,
+    DataFormat,
     classical_cost,
     matrix_product,
     panels,
     stream,
 )
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.models.family import Family
-from flyball_planner.models.specification import Count, Specification
+from flyball_planner.models.family import ModelFamily
+from flyball_planner.models.specification import Count, ModelSpecification
 
 
-class LinearRegression(Specification, frozen=True, kw_only=True):
+class LinearRegression(ModelSpecification, frozen=True, kw_only=True):
     """Keys of both solvers."""
 
     n: Annotated[Count, Meta(description="samples")]
-    p: Annotated[Count, Meta(description="features of a sample")]
-    d_out: Annotated[Count, Meta(description="targets of a sample")] = 1
-    precision: Annotated[NumberFormat, Meta(description="format of the data")] = "fp64"
+    p: Annotated[Count, Meta(description="features per sample")]
+    d_out: Annotated[Count, Meta(description="targets per sample")] = 1
+    precision: Annotated[DataFormat, Meta(description="format of the data")] = "fp64"
 
 
 def normal_equations(wanted: LinearRegression) -> ModelCost:
-    """One symmetric product over all samples, then a Cholesky factorisation of p×p."""
+    """Return the cost of one symmetric product over all samples and a Cholesky factorisation of p×p."""
     n, p, width = wanted.n, wanted.p, NUMBER_BYTES[wanted.precision]
     return classical_cost(
         "linear_regression_normal",
@@ -39,12 +39,15 @@ def normal_equations(wanted: LinearRegression) -> ModelCost:
         parameters=(p + 1) * wanted.d_out,
         working_bytes=width * (n * (p + wanted.d_out) + 2 * p**2),
         precision=wanted.precision,
-        assumptions=("the data are centred in place: no column of ones", "ill-conditioned data lose half their digits"),
+        assumptions=(
+            "data are centred in place, without a column of ones",
+            "ill-conditioned data lose half of their digits",
+        ),
     )
 
 
 def qr(wanted: LinearRegression) -> ModelCost:
-    """Householder reflections over the whole matrix, in a copy of it."""
+    """Return the cost of Householder reflections over a copy of the complete matrix."""
     n, p, width = wanted.n, wanted.p, NUMBER_BYTES[wanted.precision]
     return classical_cost(
         "linear_regression_qr",
@@ -57,11 +60,13 @@ def qr(wanted: LinearRegression) -> ModelCost:
         parameters=(p + 1) * wanted.d_out,
         working_bytes=width * (2 * n * p + 2 * n * wanted.d_out + p**2),
         precision=wanted.precision,
-        assumptions=("the factorisation works in a copy of the data, column by column",),
+        assumptions=("the factorisation works on a copy of the data, column by column",),
     )
 
 
 FAMILIES = (
-    Family("linear_regression_normal", "linear regression by normal equations", LinearRegression, normal_equations),
-    Family("linear_regression_qr", "linear regression by a QR factorisation", LinearRegression, qr),
+    ModelFamily(
+        "linear_regression_normal", "linear regression by normal equations", LinearRegression, normal_equations
+    ),
+    ModelFamily("linear_regression_qr", "linear regression by a QR factorisation", LinearRegression, qr),
 )

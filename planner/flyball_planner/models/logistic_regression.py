@@ -6,45 +6,45 @@ from msgspec import Meta
 
 from flyball_planner.models.classical import (
     NUMBER_BYTES,
-    NumberFormat,
+    DataFormat,
     classical_cost,
     matrix_product,
     sequential,
     stream,
 )
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.models.family import Family
-from flyball_planner.models.specification import Count, Specification
+from flyball_planner.models.family import ModelFamily
+from flyball_planner.models.specification import Count, ModelSpecification
 
-EXPONENTIAL_STEPS = 20.0  # of one logistic function, in elementary steps
-SGD_STEPS_A_FEATURE = 6.0  # margin and update in a loop that knows sparse data too: 2.3 ns (scikit-learn 1.9) …
-SGD_STEPS_A_SAMPLE = 750.0  # … and 300 ns for the loss, the learning rate, and walking to the sample
+EXPONENTIAL_STEPS = 20.0  # elementary steps of one logistic function
+SGD_STEPS_A_FEATURE = 6.0  # margin and update in a loop that also supports sparse data: 2.3 ns (scikit-learn 1.9)
+SGD_STEPS_A_SAMPLE = 750.0  # 300 ns for the loss, the learning rate, and accessing the sample
 
 
-class LogisticNewton(Specification, frozen=True, kw_only=True):
+class LogisticNewton(ModelSpecification, frozen=True, kw_only=True):
     """Keys of the second-order solver."""
 
     n: Annotated[Count, Meta(description="samples")]
-    p: Annotated[Count, Meta(description="features of a sample")]
-    iterations: Annotated[Count, Meta(description="Newton steps until it converges")] = 8
-    precision: Annotated[NumberFormat, Meta(description="format of the data")] = "fp64"
+    p: Annotated[Count, Meta(description="features per sample")]
+    iterations: Annotated[Count, Meta(description="Newton steps until convergence")] = 8
+    precision: Annotated[DataFormat, Meta(description="format of the data")] = "fp64"
 
 
-class LogisticSgd(Specification, frozen=True, kw_only=True):
+class LogisticSgd(ModelSpecification, frozen=True, kw_only=True):
     """Keys of the stochastic solver."""
 
     n: Annotated[Count, Meta(description="samples")]
-    p: Annotated[Count, Meta(description="features of a sample")]
+    p: Annotated[Count, Meta(description="features per sample")]
     epochs: Annotated[Count, Meta(description="passes over the data")] = 20
-    precision: Annotated[NumberFormat, Meta(description="format of the data")] = "fp64"
+    precision: Annotated[DataFormat, Meta(description="format of the data")] = "fp64"
 
 
 def newton(wanted: LogisticNewton) -> ModelCost:
-    """Each step weighs the samples, builds the Hessian and solves it (iteratively reweighted least squares)."""
+    """Return the cost of Newton steps: weighting samples, building and solving the Hessian (IRLS)."""
     n, p, width = wanted.n, wanted.p, NUMBER_BYTES[wanted.precision]
     return classical_cost(
         "logistic_regression_newton",
-        "Newton (IRLS), as scikit-learn's newton-cholesky: BLAS gemm, LAPACK potrf",
+        "Newton (IRLS) as in scikit-learn's newton-cholesky: BLAS gemm, LAPACK potrf",
         matrix_product("margins and gradient", 4.0 * p, 2 * width * p, 1, p, 1),
         stream("weighted copy", 2 * width * p),
         matrix_product("Hessian", 2.0 * p**2, 2 * width * p, 1, p, p),
@@ -60,7 +60,7 @@ def newton(wanted: LogisticNewton) -> ModelCost:
 
 
 def stochastic(wanted: LogisticSgd) -> ModelCost:
-    """One sample after the other, on one core."""
+    """Return the cost of processing the samples sequentially on one core."""
     n, p, width = wanted.n, wanted.p, NUMBER_BYTES[wanted.precision]
     return classical_cost(
         "logistic_regression_sgd",
@@ -71,11 +71,13 @@ def stochastic(wanted: LogisticSgd) -> ModelCost:
         parameters=p + 1,
         working_bytes=width * (n * p + n + 4 * p),
         precision=wanted.precision,
-        assumptions=(f"{wanted.epochs} epochs; convergence may end it sooner",),
+        assumptions=(f"{wanted.epochs} epochs; it may converge earlier",),
     )
 
 
 FAMILIES = (
-    Family("logistic_regression_newton", "logistic regression by Newton steps", LogisticNewton, newton),
-    Family("logistic_regression_sgd", "logistic regression by stochastic gradient descent", LogisticSgd, stochastic),
+    ModelFamily("logistic_regression_newton", "logistic regression by Newton steps", LogisticNewton, newton),
+    ModelFamily(
+        "logistic_regression_sgd", "logistic regression by stochastic gradient descent", LogisticSgd, stochastic
+    ),
 )

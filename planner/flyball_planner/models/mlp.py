@@ -7,13 +7,13 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Meta
 
 from flyball_planner.models.convolution.composites import Chain
-from flyball_planner.models.convolution.layers import RELU, SMOOTH, Layer, Linear, Map, Norm
+from flyball_planner.models.convolution.layers import RELU, SMOOTH, FeatureMap, Layer, Linear, NormLayer
 from flyball_planner.models.convolution.network import network_blocks
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.models.family import Family
+from flyball_planner.models.family import ModelFamily
 from flyball_planner.models.specification import Count, NetworkSpecification, UnfitKey
 
-IN_PLACE = ("relu",)  # all others keep their input
+IN_PLACE = ("relu",)  # all others store their input
 MOST_LAYERS = 10_000
 
 
@@ -22,10 +22,10 @@ class Mlp(NetworkSpecification, frozen=True, kw_only=True):
 
     spellings: ClassVar[Mapping[str, str]] = {"hidden_layers": "layers", "d_hidden": "hidden"}
 
-    d_in: Annotated[Count, Meta(description="features of a sample")]
+    d_in: Annotated[Count, Meta(description="features per sample")]
     d_out: Annotated[Count, Meta(description="outputs")]
-    layers: Annotated[int | tuple[int, ...], Meta(description="hidden layers: their number, or the width of each")] = 2
-    hidden: Annotated[Count, Meta(description="width of a hidden layer, where `layers` is a number")] = 1024
+    layers: Annotated[int | tuple[int, ...], Meta(description="number of hidden layers, or the width of each")] = 2
+    hidden: Annotated[Count, Meta(description="width of hidden layers if `layers` is a number")] = 1024
     activation: Annotated[
         Literal["relu", "gelu", "silu", "tanh", "sigmoid", "softplus", "elu", "leaky_relu"],
         Meta(description="function after each hidden layer"),
@@ -34,13 +34,13 @@ class Mlp(NetworkSpecification, frozen=True, kw_only=True):
 
 
 def mlp(wanted: Mlp) -> ModelCost:
-    """A stack of dense layers."""
+    """Return the cost of a stack of dense layers."""
     widths = _hidden_widths(wanted)
     activation = RELU if wanted.activation in IN_PLACE else SMOOTH
-    norm = (Norm(),) if wanted.batch_norm else ()
+    norm = (NormLayer(),) if wanted.batch_norm else ()
     layers: list[Layer] = [Chain((Linear(width), *norm, activation)) for width in widths]
     layers.append(Linear(wanted.d_out))
-    blocks = network_blocks(layers, Map(wanted.d_in, 1, 1))
+    blocks = network_blocks(layers, FeatureMap(wanted.d_in, 1, 1))
     return ModelCost(
         model="mlp",
         family="multi-layer perceptron",
@@ -58,15 +58,15 @@ def mlp(wanted: Mlp) -> ModelCost:
 def _hidden_widths(wanted: Mlp) -> Sequence[int]:
     widths = [wanted.hidden] * wanted.layers if isinstance(wanted.layers, int) else wanted.layers
     if len(widths) > MOST_LAYERS or any(width < 1 for width in widths):
-        expected = f"a number from 0 to {MOST_LAYERS:,}, or a list of widths of at least 1"
-        raise UnfitKey("mlp", "layers", f"{wanted.layers!r} will not do", expected=expected)
+        expected = f"a number from 0 to {MOST_LAYERS:,}, or a list of widths, each at least 1"
+        raise UnfitKey("mlp", "layers", f"{wanted.layers!r} is not valid", expected=expected)
     return widths
 
 
 def _shortened(widths: Sequence[int]) -> Sequence[object]:
-    """Equal neighbours as `1024 (× 5)`."""
+    """Abbreviate equal consecutive widths as `1024 (× 5)`."""
     runs = [(width, len(list(same))) for width, same in itertools.groupby(widths)]
     return [f"{width} (× {count})" if count > 1 else width for width, count in runs]
 
 
-FAMILIES = (Family("mlp", "multi-layer perceptron", Mlp, mlp),)
+FAMILIES = (ModelFamily("mlp", "multi-layer perceptron", Mlp, mlp),)

@@ -1,31 +1,32 @@
-"""Principal components: by a full decomposition, by the covariance, or by random projections."""
+"""Principal components by full decomposition, by the covariance, or by random projections."""
 
 from typing import Annotated, Literal
 
 from msgspec import Meta
 from msgspec.structs import replace
 
-from flyball_planner.models.classical import NUMBER_BYTES, NumberFormat, classical_cost, matrix_product, panels, stream
+from flyball_planner.models.classical import NUMBER_BYTES, DataFormat, classical_cost, matrix_product, panels, stream
 from flyball_planner.models.cost import ModelCost, Operator
-from flyball_planner.models.family import Family
-from flyball_planner.models.specification import Count, Specification, UnfitKey
+from flyball_planner.models.family import ModelFamily
+from flyball_planner.models.specification import Count, ModelSpecification, UnfitKey
 
-OVERSAMPLING = 10  # further directions of the randomised solver (Halko et al., arXiv 0909.4061; scikit-learn's default)
-POWER_ITERATIONS = 7  # scikit-learn's, where few components are asked for; 4 otherwise
-FEW = 0.1  # of the smaller side
+# additional directions of the randomised solver (Halko et al., arXiv 0909.4061; scikit-learn's default)
+OVERSAMPLING = 10
+POWER_ITERATIONS = 7  # scikit-learn's default for few components; otherwise 4
+FEW = 0.1  # share of the smaller side
 SVD_FACTOR = 4.0  # gesdd through QR: 2np² twice, and about 22p³ for the small problem (Golub and Van Loan, 8.6)
 SMALL_SVD_FACTOR = 22.0
 EIGEN_FACTOR = 9.0  # syevd with vectors, times p³ (LAPACK working note 183)
 
 
-class Pca(Specification, frozen=True, kw_only=True):
-    """Keys of a projection."""
+class Pca(ModelSpecification, frozen=True, kw_only=True):
+    """Keys of PCA."""
 
     n: Annotated[Count, Meta(description="samples")]
-    p: Annotated[Count, Meta(description="features of a sample")]
-    k: Annotated[Count, Meta(description="components kept")] = 10
+    p: Annotated[Count, Meta(description="features per sample")]
+    k: Annotated[Count, Meta(description="number of components")] = 10
     solver: Annotated[Literal["full", "covariance", "randomized"], Meta(description="algorithm")] = "randomized"
-    precision: Annotated[NumberFormat, Meta(description="format of the data")] = "fp64"
+    precision: Annotated[DataFormat, Meta(description="format of the data")] = "fp64"
 
 
 NAMES = {
@@ -36,9 +37,9 @@ NAMES = {
 
 
 def pca(wanted: Pca) -> ModelCost:
-    """The named solver over centred data."""
+    """Return the cost of the chosen solver on centred data."""
     if wanted.k > min(wanted.n, wanted.p):
-        raise UnfitKey("pca_svd", "k", f"{wanted.k} components do not exist", expected="at most the smaller of n and p")
+        raise UnfitKey("pca_svd", "k", f"there are no {wanted.k} components", expected="at most the smaller of n and p")
     n, p, width = wanted.n, wanted.p, NUMBER_BYTES[wanted.precision]
     copies = {"full": 3, "covariance": 1, "randomized": 2}[wanted.solver]
     return classical_cost(
@@ -69,7 +70,7 @@ def _solver(wanted: Pca, width: int) -> tuple[Operator, ...]:
     projections = matrix_product(
         "projections", products * 2.0 * p * directions, products * width * (p + directions), 1, p, directions
     )
-    factorisations = 2 * powers + 1  # LU or QR of what was projected
+    factorisations = 2 * powers + 1  # LU or QR of the projections
     return projections, matrix_product(
         "orthogonalisations",
         factorisations * 2.0 * directions**2,
@@ -80,4 +81,4 @@ def _solver(wanted: Pca, width: int) -> tuple[Operator, ...]:
     )
 
 
-FAMILIES = (Family("pca_svd", "principal components", Pca, pca),)
+FAMILIES = (ModelFamily("pca_svd", "principal components", Pca, pca),)

@@ -1,4 +1,4 @@
-"""What a model's specification may say: typed keys with bounds, defaults and meaning; a mistake is told by its key."""
+"""Model specifications: typed keys with bounds, defaults and meaning. Errors name the key."""
 
 import types
 from collections.abc import Iterable, Mapping
@@ -11,29 +11,29 @@ from msgspec import Struct
 from flyball_reports.errors import InputError, nearest
 
 
-class Specification(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of every model's keys; a subclass states each as an annotated field."""
+class ModelSpecification(msgspec.Struct, frozen=True, kw_only=True):
+    """Base class of models' keys; subclasses declare them as annotated fields."""
 
     spellings: ClassVar[Mapping[str, str]] = {}
-    """Other names of keys, as other tools call them."""
+    """Alternative names of keys, as used by other tools."""
 
 
-class Key(Struct, frozen=True):
-    """One key of a specification, as a person needs to know it."""
+class ModelKey(Struct, frozen=True):
+    """A description of one key for users."""
 
     name: str
     kind: str  # integer, number, text, true or false, list of …
     required: bool
-    default: object  # None where it is required
+    default: object  # None if required
     low: float | None
     high: float | None
     choices: tuple[str, ...]
     meaning: str
-    low_excluded: bool = False  # the value must be above, not at, its lower bound
+    low_excluded: bool = False  # the value must be above its lower bound
 
     @property
     def expected(self) -> str:
-        """What a value must be, in words."""
+        """Return the valid values in words."""
         if self.choices:
             return "one of " + ", ".join(self.choices)
         if self.kind == NAMES[bool]:
@@ -45,18 +45,20 @@ class Key(Struct, frozen=True):
 
 
 class UnfitKey(InputError):
-    """A key that is unknown, missing or of the wrong value."""
+    """A key that is unknown, missing or has an invalid value."""
 
-    def __init__(self, model: str, key: str, problem: str, *, expected: str = "", meant: str | None = None) -> None:
+    def __init__(
+        self, model: str, key: str, problem: str, *, expected: str = "", suggestion: str | None = None
+    ) -> None:
         self.model = model
         self.key = key
         self.expected = expected
-        self.nearest = meant
-        hint = f"; did you mean {meant!r}?" if meant else f"; expected {expected}" if expected else ""
+        self.nearest = suggestion
+        hint = f"; did you mean {suggestion!r}?" if suggestion else f"; expected {expected}" if expected else ""
         super().__init__(f"model {model}, key {key!r}: {problem}{hint}")
 
 
-AnySpecification = TypeVar("AnySpecification", bound=Specification)
+AnySpecification = TypeVar("AnySpecification", bound=ModelSpecification)
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -65,24 +67,24 @@ PrecisionName = Literal[
 ]
 
 
-class NetworkSpecification(Specification, frozen=True, kw_only=True):
-    """Keys of everything that is trained by gradient steps."""
+class NetworkSpecification(ModelSpecification, frozen=True, kw_only=True):
+    """Keys of all models that are trained in gradient steps."""
 
-    n: Annotated[int, msgspec.Meta(ge=0, description="samples of the data set; 0: a single step is planned")] = 0
-    batch_size: Annotated[Count, msgspec.Meta(description="samples an optimizer step, over all devices")] = 32
+    n: Annotated[int, msgspec.Meta(ge=0, description="samples in the data set; 0: plan a single step")] = 0
+    batch_size: Annotated[Count, msgspec.Meta(description="samples per optimizer step over all devices")] = 32
     epochs: Annotated[float, msgspec.Meta(gt=0, description="passes over the data set")] = 1.0
-    precision: Annotated[PrecisionName, msgspec.Meta(description="what is multiplied and kept")] = "bf16"
+    precision: Annotated[PrecisionName, msgspec.Meta(description="number formats of arithmetic and storage")] = "bf16"
 
 
 @cache
-def keys_of(kind: type[Specification]) -> tuple[Key, ...]:
-    """All keys of a specification, in order."""
+def keys_of(kind: type[ModelSpecification]) -> tuple[ModelKey, ...]:
+    """Return all keys of a specification in order."""
     annotations = get_type_hints(kind, include_extras=True)
     return tuple(_key(field, annotations[field.name]) for field in msgspec.structs.fields(kind))
 
 
 def read_specification(kind: type[AnySpecification], model: str, given: Mapping[str, object]) -> AnySpecification:
-    """The typed specification, or an error that names the key, what was expected and what was probably meant."""
+    """Return the typed specification; raises `UnfitKey` with the expected values and a suggestion."""
     keys = {key.name: key for key in keys_of(kind)}
     annotations = get_type_hints(kind, include_extras=True)
     values: dict[str, Any] = {}
@@ -91,7 +93,7 @@ def read_specification(kind: type[AnySpecification], model: str, given: Mapping[
         if key is None:
             raise _unknown(model, name, keys)
         if key.name in values:
-            raise UnfitKey(model, name, f"says the same as another key: {key.name}; leave one out")
+            raise UnfitKey(model, name, f"is another name for {key.name}; keep one of them")
         values[key.name] = _value(model, key, annotations[key.name], value)
     for key in keys.values():
         if key.required and key.name not in values:
@@ -101,21 +103,20 @@ def read_specification(kind: type[AnySpecification], model: str, given: Mapping[
 
 def _unknown(model: str, name: str, keys: Iterable[str]) -> UnfitKey:
     known = sorted(keys)
-    return UnfitKey(
-        model, name, "there is no such key", expected="one of " + ", ".join(known), meant=nearest(name, known)
-    )
+    return UnfitKey(model, name, "unknown key", expected="one of " + ", ".join(known), suggestion=nearest(name, known))
 
 
-def _value(model: str, key: Key, annotation: Any, value: object) -> Any:
+def _value(model: str, key: ModelKey, annotation: Any, value: object) -> Any:
     try:
         return msgspec.convert(_number(key, value), type=annotation)
     except msgspec.ValidationError:
-        meant = nearest(value, key.choices) if isinstance(value, str) else None
-        raise UnfitKey(model, key.name, f"{value!r} will not do", expected=key.expected, meant=meant) from None
+        suggestion = nearest(value, key.choices) if isinstance(value, str) else None
+        problem = f"{value!r} is not valid"
+        raise UnfitKey(model, key.name, problem, expected=key.expected, suggestion=suggestion) from None
 
 
-def _number(key: Key, value: object) -> object:
-    """Numbers that YAML 1.1 takes for text (`1e6`), and whole ones written with a point."""
+def _number(key: ModelKey, value: object) -> object:
+    """Convert numbers that YAML 1.1 reads as text (`1e6`), and integers that are written with a point."""
     if key.kind not in {"integer", "number"} or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -123,15 +124,15 @@ def _number(key: Key, value: object) -> object:
             value = float(value.replace("_", ""))
         except ValueError:
             return value
-    whole = isinstance(value, float) and value.is_integer()
-    return int(value) if whole and key.kind == "integer" else value  # type: ignore[call-overload]
+    integral = isinstance(value, float) and value.is_integer()
+    return int(value) if integral and key.kind == "integer" else value  # type: ignore[call-overload]
 
 
-def _key(field: msgspec.structs.FieldInfo, annotation: Any) -> Key:
+def _key(field: msgspec.structs.FieldInfo, annotation: Any) -> ModelKey:
     metas = _metas(annotation)
     above = next((meta.gt for meta in metas if meta.gt is not None), None)
     kind, choices = _kind(_bare(annotation))
-    return Key(
+    return ModelKey(
         name=field.name,
         kind=kind,
         required=field.required,

@@ -6,39 +6,39 @@ from msgspec import Meta
 
 from flyball_planner.models.classical import NUMBER_BYTES, classical_cost, sequential
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.models.family import Family
-from flyball_planner.models.specification import Count, Share, Specification
+from flyball_planner.models.family import ModelFamily
+from flyball_planner.models.specification import Count, ModelSpecification, Share
 
-WIDTH = NUMBER_BYTES["fp64"]  # LIBLINEAR and LIBSVM know no other
+WIDTH = NUMBER_BYTES["fp64"]  # LIBLINEAR and LIBSVM support no other
 SPARSE_BYTES = 16  # a feature_node: index and value, padded
 STEPS_A_FEATURE = (
-    28.0  # several conjugate gradients a Newton step, each over the data twice: 11 ns (scikit-learn 1.9) …
+    28.0  # several conjugate gradients per Newton step, each over the data twice: 11 ns (scikit-learn 1.9)
 )
-STEPS_A_SAMPLE = 560.0  # … and 220 ns a sample
-KERNEL_STEPS = 30.0  # one exponential and its call, beside the features
-SCAN_STEPS = 3.0  # choosing the working set reads gradient, state and kernel row of every sample
+STEPS_A_SAMPLE = 560.0  # 220 ns per sample
+KERNEL_STEPS = 30.0  # one exponential and its call, in addition to the features
+SCAN_STEPS = 3.0  # selecting a working set reads gradient, state and kernel row of every sample
 
 
-class LinearSvm(Specification, frozen=True, kw_only=True):
+class LinearSvm(ModelSpecification, frozen=True, kw_only=True):
     """Keys of the linear machine."""
 
     n: Annotated[Count, Meta(description="samples")]
-    p: Annotated[Count, Meta(description="features of a sample")]
-    iterations: Annotated[Count, Meta(description="Newton steps until it converges")] = 10
+    p: Annotated[Count, Meta(description="features per sample")]
+    iterations: Annotated[Count, Meta(description="Newton steps until convergence")] = 10
 
 
-class RadialSvm(Specification, frozen=True, kw_only=True):
+class RadialSvm(ModelSpecification, frozen=True, kw_only=True):
     """Keys of the machine with a radial kernel."""
 
     n: Annotated[Count, Meta(description="samples")]
-    p: Annotated[Count, Meta(description="features of a sample")]
+    p: Annotated[Count, Meta(description="features per sample")]
     support: Annotated[Share, Meta(description="share of samples that become support vectors")] = 0.3
-    iterations_a_sample: Annotated[float, Meta(gt=0, description="working sets optimised, divided by n")] = 0.7
-    cache_bytes: Annotated[Count, Meta(description="kernel cache")] = 200_000_000
+    iterations_a_sample: Annotated[float, Meta(gt=0, description="optimised working sets divided by n")] = 0.7
+    cache_bytes: Annotated[Count, Meta(description="size of the kernel cache")] = 200_000_000
 
 
 def linear(wanted: LinearSvm) -> ModelCost:
-    """Trust-region Newton steps on the primal problem, as scikit-learn chooses where samples outnumber features."""
+    """Return the cost of trust-region Newton steps on the primal problem, scikit-learn's choice for many samples."""
     n, p = wanted.n, wanted.p
     return classical_cost(
         "svm_linear",
@@ -48,16 +48,16 @@ def linear(wanted: LinearSvm) -> ModelCost:
         passes=wanted.iterations,
         parameters=p + 1,
         working_bytes=n * p * (WIDTH + SPARSE_BYTES) + n * 3 * WIDTH,
-        assumptions=(f"{wanted.iterations} Newton steps: data that are not scaled need several times more",),
+        assumptions=(f"{wanted.iterations} Newton steps; unscaled data need several times as many",),
     )
 
 
 def radial(wanted: RadialSvm) -> ModelCost:
-    """Each step needs two rows of the kernel matrix; those that the cache has lost are computed again."""
+    """Return the cost of steps that need two rows of the kernel matrix, which are recomputed if not in the cache."""
     n, p = wanted.n, wanted.p
     steps = max(1.0, wanted.iterations_a_sample * n)
-    active_rows = max(1.0, 2 * wanted.support * n)  # rows of the samples that are ever chosen
-    cached_rows = wanted.cache_bytes / (4 * n)  # LIBSVM keeps them in single precision
+    active_rows = max(1.0, 2 * wanted.support * n)  # rows of the samples that are ever selected
+    cached_rows = wanted.cache_bytes / (4 * n)  # in single precision (LIBSVM)
     computed = min(active_rows, 2 * steps) + max(0.0, 2 * steps - active_rows) * max(0.0, 1 - cached_rows / active_rows)
     return classical_cost(
         "svm_rbf",
@@ -68,13 +68,13 @@ def radial(wanted: RadialSvm) -> ModelCost:
         parameters=round(wanted.support * n) * (p + 1),
         working_bytes=n * p * 2 * WIDTH + n * 6 * WIDTH + min(wanted.cache_bytes, 4 * n * active_rows),
         assumptions=(
-            f"{wanted.iterations_a_sample:g} working sets a sample, {wanted.support:.0%} support vectors",
-            "noisy classes or a large C need several times more",
+            f"{wanted.iterations_a_sample:g} working sets per sample, {wanted.support:.0%} support vectors",
+            "noisy classes or a large C need several times as many",
         ),
     )
 
 
 FAMILIES = (
-    Family("svm_linear", "linear support vector machine", LinearSvm, linear),
-    Family("svm_rbf", "support vector machine with a radial kernel", RadialSvm, radial),
+    ModelFamily("svm_linear", "linear support vector machine", LinearSvm, linear),
+    ModelFamily("svm_rbf", "support vector machine with a radial kernel", RadialSvm, radial),
 )

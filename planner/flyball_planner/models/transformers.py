@@ -1,4 +1,4 @@
-"""Transformers by a few numbers: an encoder as BERT is, a decoder as GPT-2 or, gated, as Llama is."""
+"""Transformers by a few numbers: an encoder like BERT, a decoder like GPT-2 or, gated, like Llama."""
 
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
@@ -7,17 +7,18 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.models.family import Family
+from flyball_planner.models.family import ModelFamily
 from flyball_planner.models.specification import Count, NetworkSpecification, UnfitKey
 from flyball_planner.models.transformer.cost import transformer_cost
-from flyball_planner.models.transformer.shape import Head, Kind, Norm, TransformerShape
+from flyball_planner.models.transformer.shape import Head, NormKind, TransformerKind, TransformerShape
 
-HEAD_WIDTH = 64  # of published encoders and of GPT-2, where no number of heads is given
-GATED_FFN = 8 / 3  # of the hidden width, so that three matrices weigh as much as two of 4 (Shazeer, arXiv 2002.05202)
+HEAD_WIDTH = 64  # of published encoders and GPT-2, if no number of heads is given
+# times the hidden width, so that three matrices have as many weights as two of 4 (Shazeer, arXiv 2002.05202)
+GATED_FFN = 8 / 3
 
 
 class Transformer(NetworkSpecification, frozen=True, kw_only=True):
-    """Keys of both."""
+    """Keys of encoders and decoders."""
 
     spellings: ClassVar[Mapping[str, str]] = {
         "d_model": "hidden", "hidden_size": "hidden", "d_in": "hidden", "seq_len": "sequence",
@@ -27,19 +28,21 @@ class Transformer(NetworkSpecification, frozen=True, kw_only=True):
 
     layers: Annotated[int, Meta(ge=1, le=10_000, description="layers")] = 12
     hidden: Annotated[Count, Meta(description="width of the residual stream")] = 768
-    heads: Annotated[int, Meta(ge=0, description="attention heads; 0: one for each 64 of the width")] = 0
-    kv_heads: Annotated[int, Meta(ge=0, description="heads of keys and values; 0: as many as of queries")] = 0
-    ffn: Annotated[int, Meta(ge=0, description="width of the feed-forward block; 0: 4 times hidden, gated 8/3")] = 0
-    vocab: Annotated[Count, Meta(description="tokens in the vocabulary")] = 50_257
-    sequence: Annotated[Count, Meta(description="tokens of a sample")] = 1_024
+    heads: Annotated[int, Meta(ge=0, description="attention heads; 0: width divided by 64")] = 0
+    kv_heads: Annotated[int, Meta(ge=0, description="heads of keys and values; 0: as many as for queries")] = 0
+    ffn: Annotated[
+        int, Meta(ge=0, description="width of the feed-forward block; 0: 4 × hidden, or 8/3 × hidden if gated")
+    ] = 0
+    vocab: Annotated[Count, Meta(description="size of the vocabulary")] = 50_257
+    sequence: Annotated[Count, Meta(description="tokens per sample")] = 1_024
     gated: Annotated[bool, Meta(description="three matrices in the feed-forward block, no biases, as in Llama")] = False
-    tied: Annotated[bool, Meta(description="the output is the embedding")] = True
+    tied: Annotated[bool, Meta(description="the output projection is the embedding")] = True
 
 
 def encoder_shape(wanted: Transformer) -> TransformerShape:
-    """As BERT: everything sees everything, an embedding of segments, a language-model head over masked words."""
+    """Return a shape like BERT: bidirectional, with segment embeddings and a masked-language-model head."""
     return replace(
-        _shape("transformer_encoder", Kind.ENCODER, wanted),
+        _shape("transformer_encoder", TransformerKind.ENCODER, wanted),
         type_vocab=2,
         embedding_norm=True,
         final_norm=False,
@@ -49,17 +52,17 @@ def encoder_shape(wanted: Transformer) -> TransformerShape:
 
 
 def decoder_shape(wanted: Transformer) -> TransformerShape:
-    """As GPT-2; gated as Llama."""
-    return _shape("transformer_decoder", Kind.DECODER, wanted)
+    """Return a shape like GPT-2, or like Llama if gated."""
+    return _shape("transformer_decoder", TransformerKind.DECODER, wanted)
 
 
 def encoder(wanted: Transformer) -> ModelCost:
-    """The encoder's cost."""
+    """Return the encoder's cost."""
     return _trained(encoder_shape(wanted), wanted)
 
 
 def decoder(wanted: Transformer) -> ModelCost:
-    """The decoder's cost."""
+    """Return the decoder's cost."""
     return _trained(decoder_shape(wanted), wanted)
 
 
@@ -68,7 +71,7 @@ def _trained(shape: TransformerShape, wanted: Transformer) -> ModelCost:
     return replace(cost, samples=wanted.n, passes=wanted.epochs, batch=wanted.batch_size, precision=wanted.precision)
 
 
-def _shape(model: str, kind: Kind, wanted: Transformer) -> TransformerShape:
+def _shape(model: str, kind: TransformerKind, wanted: Transformer) -> TransformerShape:
     heads = wanted.heads or max(1, wanted.hidden // HEAD_WIDTH)
     kv_heads = wanted.kv_heads or heads
     if wanted.hidden % heads:
@@ -90,7 +93,7 @@ def _shape(model: str, kind: Kind, wanted: Transformer) -> TransformerShape:
         max_positions=wanted.sequence if plain else 0,
         gated=wanted.gated,
         tied=wanted.tied,
-        norm=Norm.LAYER if plain else Norm.RMS,
+        norm=NormKind.LAYER if plain else NormKind.RMS,
         norm_bias=plain,
         qkv_bias=plain,
         attention_output_bias=plain,
@@ -101,6 +104,6 @@ def _shape(model: str, kind: Kind, wanted: Transformer) -> TransformerShape:
 
 
 FAMILIES = (
-    Family("transformer_encoder", "transformer as BERT is", Transformer, encoder, encoder_shape),
-    Family("transformer_decoder", "transformer as GPT-2 or Llama is", Transformer, decoder, decoder_shape),
+    ModelFamily("transformer_encoder", "transformer like BERT", Transformer, encoder, encoder_shape),
+    ModelFamily("transformer_decoder", "transformer like GPT-2 or Llama", Transformer, decoder, decoder_shape),
 )

@@ -1,1 +1,1 @@
-"""A plan: everything that can be told of a training before it runs, and how it is made from a specification."""
+"""Plans: everything that is known about a training before it runs."""

@@ -1,33 +1,33 @@
-"""What a run costs: at the user's own price, or with the offers that are known."""
+"""The cost of a run: at the user's price, or with the known offers."""
 
 from collections.abc import Sequence
 
 from flyball_planner.catalogue.bills import Bill, compare
-from flyball_planner.catalogue.hardware import Machine
+from flyball_planner.catalogue.hardware import TrainingMachine
 from flyball_planner.catalogue.prices import Offer, of_provider, offers
 from flyball_planner.interval import Interval
 from flyball_planner.plan.plan import CostSection, OfferRow
-from flyball_planner.specification.specification import Price
+from flyball_planner.specification.specification import PriceChoice
 
 
-def cost_section(machine: Machine, seconds: Interval, price: Price) -> CostSection:
-    """For the whole run."""
+def cost_section(machine: TrainingMachine, seconds: Interval, price: PriceChoice) -> CostSection:
+    """Return the cost of the complete run."""
     hours = seconds.times(1 / 3600)
     device_hours = hours.times(machine.devices)
     bills = compare(chosen_offers(machine, price), hours, machine.devices)
     rows = tuple(map(_row, bills))
     if price.usd_per_device_hour is not None:
-        basis = f"at ${price.usd_per_device_hour:,.2f} a device-hour, as specified"
+        basis = f"at ${price.usd_per_device_hour:,.2f} per device-hour, as specified"
         return CostSection(device_hours, device_hours.times(price.usd_per_device_hour), basis, rows)
     best = _cheapest(bills, spot=price.spot)
     if best is None:
-        return CostSection(device_hours, None, _nothing(price), rows)
+        return CostSection(device_hours, None, _no_offer(price), rows)
     bill, cost = best
     return CostSection(device_hours, cost, _basis(bill, cost), rows)
 
 
-def usd_of(machine: Machine, seconds: float, price: Price) -> float | None:
-    """The most likely cost of a run of this length."""
+def usd_of(machine: TrainingMachine, seconds: float, price: PriceChoice) -> float | None:
+    """Return the most likely cost of a run of this length."""
     hours = seconds * (1 / 3600)
     if price.usd_per_device_hour is not None:
         return hours * machine.devices * price.usd_per_device_hour
@@ -35,8 +35,8 @@ def usd_of(machine: Machine, seconds: float, price: Price) -> float | None:
     return None if best is None else best[1].middle
 
 
-def chosen_offers(machine: Machine, price: Price) -> Sequence[Offer]:
-    """Those of the provider and region that are asked for."""
+def chosen_offers(machine: TrainingMachine, price: PriceChoice) -> Sequence[Offer]:
+    """Return the offers of the chosen provider and region."""
     return of_provider(offers(machine.device), price.provider, price.region)
 
 
@@ -46,10 +46,10 @@ def _cheapest(bills: Sequence[Bill], *, spot: bool) -> tuple[Bill, Interval] | N
     return min(priced, key=lambda each: (bool(each[0].offer.caveat), each[1].middle), default=None)
 
 
-def _nothing(price: Price) -> str:
-    asked = " by ".join(filter(None, ("no offer", price.provider))) + (f" in {price.region}" if price.region else "")
-    wider = "leave cost.provider and cost.region out, or " if price.provider or price.region else ""
-    return f"{asked} is known: {wider}give cost.usd_per_device_hour"
+def _no_offer(price: PriceChoice) -> str:
+    offer = " by ".join(filter(None, ("no offer", price.provider))) + (f" in {price.region}" if price.region else "")
+    wider = "omit cost.provider and cost.region, or " if price.provider or price.region else ""
+    return f"{offer} is known: {wider}set cost.usd_per_device_hour"
 
 
 def _basis(bill: Bill, cost: Interval) -> str:

@@ -1,32 +1,32 @@
-"""From a specification to its plan."""
+"""Makes the plan of a specification."""
 
 from collections.abc import Iterator
 
 from flyball_planner.interval import Interval
-from flyball_planner.layouts.columns import Layouts
+from flyball_planner.layouts.layout import Layouts
 from flyball_planner.layouts.rules import allowed
-from flyball_planner.memory.change import single_changes
+from flyball_planner.memory.single_change import single_changes
 from flyball_planner.memory.verdict import Fit
 from flyball_planner.models.classical_time import classical_rate
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.plan import advice
-from flyball_planner.plan.choose import Choice
 from flyball_planner.plan.cost import cost_section
-from flyball_planner.plan.judge import FITS, UNCERTAIN, Judged, memory_section
+from flyball_planner.plan.judged_layout import FITS, UNCERTAIN, JudgedLayout, memory_section
+from flyball_planner.plan.layout_choice import Choice
 from flyball_planner.plan.plan import (
     Alternative,
     ComputationSection,
     CostSection,
     HardwareSection,
     LayoutSection,
-    Part,
+    NamedAmount,
     Plan,
 )
+from flyball_planner.plan.recommendations import on_price, on_scale, on_size, recommendations
 from flyball_planner.plan.roofline import WAITING, Roof, bottleneck, roofline
 from flyball_planner.plan.scaling import choose_and_scale
 from flyball_planner.plan.sections import calibration_section, loading_section, on_loading
 from flyball_planner.plan.subject import Subject, model_section, trained_by_gradient, training_section
-from flyball_planner.plan.whole import Whole, whole_run_of
+from flyball_planner.plan.whole_run import WholeRun, whole_run_of
 from flyball_planner.plan.words import layout_in_short, layout_in_words, link_in_words
 from flyball_planner.precision import WIDTHS_BYTES
 from flyball_planner.specification.specification import Specification
@@ -34,7 +34,7 @@ from flyball_reports.figures import duration, percent, plural, size
 
 
 def make_plan(specification: Specification) -> Plan:
-    """Everything that is known before the run."""
+    """Return the plan of a specification."""
     subject = specification.subject
     scaled = choose_and_scale(specification)
     choice = scaled.choice
@@ -56,11 +56,11 @@ def make_plan(specification: Specification) -> Plan:
         scaling_batches=scaled.batches,
         alternatives=tuple(map(_alternative, choice.others)),
         recommendations=(
-            *advice.recommendations(subject, judged, change),
+            *recommendations(subject, judged, change),
             *on_loading(judged),
-            *advice.on_scale(scaled.devices, judged.machine.devices),
-            *advice.on_size(model.tokens_per_parameter),
-            *advice.on_price(cost, specification.price.spot),
+            *on_scale(scaled.devices, judged.machine.devices),
+            *on_size(model.tokens_per_parameter),
+            *on_price(cost, specification.price.spot),
         ),
         assumptions=tuple(dict.fromkeys((*specification.assumptions, *_assumptions(specification, whole)))),
         warnings=(*_warnings(specification, judged, whole.seconds), *_unpriced(specification, cost)),
@@ -69,12 +69,12 @@ def make_plan(specification: Specification) -> Plan:
     )
 
 
-def best_change(subject: Subject, judged: Judged) -> str | None:
-    """The single change that is possible and frees most memory, and whether it then fits."""
+def best_change(subject: Subject, judged: JudgedLayout) -> str | None:
+    """Return the possible single change that frees most memory, and whether the training then fits."""
     if not trained_by_gradient(subject):
         return None
     found = single_changes(
-        subject, judged.training, judged.layout, judged.machine.device, judged.known.learned.constants
+        subject, judged.training, judged.layout, judged.machine.device, judged.context.learned.constants
     )
     change = next((each for each in found if allowed(subject, each.training, Layouts.of(each.layout)).all()), None)
     if change is None:
@@ -83,16 +83,16 @@ def best_change(subject: Subject, judged: Judged) -> str | None:
     return f"{change.what}, which frees {size(change.saved_bytes)}{enough}"
 
 
-def arithmetic(subject: Subject, judged: Judged) -> tuple[str, float]:
-    """The format that is multiplied in, and how fast the device does that at best."""
+def arithmetic(subject: Subject, judged: JudgedLayout) -> tuple[str, float]:
+    """Return the format of the arithmetic and the device's best rate in it."""
     device, compute = judged.machine.device, judged.training.precision.compute
     if isinstance(subject, ModelCost) and not subject.trained_by_gradient:
         return subject.precision, classical_rate(device, subject.precision)
     return compute.value, device.rate(compute)
 
 
-def hardware_section(judged: Judged, compute: tuple[str, float]) -> HardwareSection:
-    """What it runs on."""
+def hardware_section(judged: JudgedLayout, compute: tuple[str, float]) -> HardwareSection:
+    """Return the hardware section."""
     machine, device = judged.machine, judged.machine.device
     return HardwareSection(
         device=device.name,
@@ -115,8 +115,8 @@ def hardware_section(judged: Judged, compute: tuple[str, float]) -> HardwareSect
     )
 
 
-def layout_section(judged: Judged, choice: Choice) -> LayoutSection:
-    """How it is spread."""
+def layout_section(judged: JudgedLayout, choice: Choice) -> LayoutSection:
+    """Return the layout section."""
     layout = judged.layout
     return LayoutSection(
         data=layout.data,
@@ -136,8 +136,8 @@ def layout_section(judged: Judged, choice: Choice) -> LayoutSection:
     )
 
 
-def computation_section(specification: Specification, judged: Judged, whole: Whole) -> ComputationSection:
-    """How long it takes, and why."""
+def computation_section(specification: Specification, judged: JudgedLayout, whole: WholeRun) -> ComputationSection:
+    """Return the computation section."""
     subject, training, device = specification.subject, judged.training, judged.machine.device
     roof = Roof(arithmetic(subject, judged)[1], device.memory_bytes_per_second)
     samples = judged.layout.micro_batch if trained_by_gradient(subject) else training.global_batch
@@ -147,7 +147,7 @@ def computation_section(specification: Specification, judged: Judged, whole: Who
         estimated_train_seconds=whole.seconds,
         estimated_train_time_human=duration(whole.seconds.middle),
         step_seconds=judged.step,
-        step_parts=tuple(Part(name, _as_share(judged, name, seconds)) for name, seconds in judged.parts.items()),
+        step_parts=tuple(NamedAmount(name, _as_share(judged, name, seconds)) for name, seconds in judged.parts.items()),
         samples_per_second=judged.samples_per_second,
         tokens_per_second=judged.samples_per_second * training.sequence,
         mfu_percent=None if judged.mfu is None else 100 * judged.mfu,
@@ -162,48 +162,51 @@ def computation_section(specification: Specification, judged: Judged, whole: Who
     )
 
 
-def _as_share(judged: Judged, name: str, seconds: float) -> Interval:
-    """A part of the step is as uncertain as its computation; the longer that takes, the shorter the wait for data."""
+def _as_share(judged: JudgedLayout, name: str, seconds: float) -> Interval:
+    """Return the interval of a part: as uncertain as the computation.
+
+    A longer computation shortens the wait for data.
+    """
     step = judged.computed
     if name == WAITING and judged.loaded:
         return Interval(*(judged.loaded.wait(each) for each in (step.high, step.middle, step.low)))
     return step.times(seconds / step.middle)
 
 
-def _alternative(judged: Judged) -> Alternative:
+def _alternative(judged: JudgedLayout) -> Alternative:
     return Alternative(layout_in_short(judged.layout), judged.step, 100 * judged.memory_share, judged.verdict)
 
 
-def _assumptions(specification: Specification, whole: Whole) -> Iterator[str]:
+def _assumptions(specification: Specification, whole: WholeRun) -> Iterator[str]:
     if isinstance(specification.subject, ModelCost):
         yield from specification.subject.assumptions
     if whole.checkpoint_bytes:
-        between, saved = duration(whole.checkpoint_seconds_between), size(whole.checkpoint_bytes)
-        yield f"a checkpoint of {saved} every {between}: the interval that costs least for the failures expected"
+        interval, saved = duration(whole.checkpoint_seconds_between), size(whole.checkpoint_bytes)
+        yield f"a checkpoint of {saved} every {interval}, the cheapest interval for the expected failures"
 
 
-def _warnings(specification: Specification, judged: Judged, seconds: Interval) -> Iterator[str]:
-    """What a user should not overlook."""
+def _warnings(specification: Specification, judged: JudgedLayout, seconds: Interval) -> Iterator[str]:
+    """Yield warnings for the user."""
     device, training = judged.machine.device, judged.training
     if judged.verdict == UNCERTAIN:
-        yield "Whether it fits is uncertain: the interval of the memory reaches beyond what the device holds."
+        yield "It is uncertain whether the training fits: the upper end of its memory exceeds the device's."
     elif judged.verdict != FITS:
-        yield f"It does not fit: even the lower end of the memory is more than {device.name} holds."
+        yield f"The training does not fit: even the lower end of its memory exceeds that of {device.name}."
     compute = training.precision.compute
     if trained_by_gradient(specification.subject) and not device.native(compute):
-        yield f"{device.name} does not compute in {compute.value}: its rate is that of a wider format."
+        yield f"{device.name} does not support {compute.value}; the rate of a wider format is used."
     if device.confidence and device.confidence.casefold() == "low":
-        yield f"The figures of {device.name} are of low confidence: {device.source}"
+        yield f"The catalogue's data of {device.name} have low confidence: {device.source}"
     if training.global_batch % judged.layout.data or judged.layout.data > training.global_batch:
-        yield f"A batch of {training.global_batch} does not divide over {plural(judged.layout.data, 'replica')}."
+        yield f"A batch of {training.global_batch} is not a multiple of {plural(judged.layout.data, 'replica')}."
     if seconds.middle > YEAR:
-        yield "It takes more than a year: no hardware of today will see the end."
+        yield "The run takes more than a year."
     if judged.mfu is not None and judged.mfu < POOR:
-        yield f"Only {percent(judged.mfu)} of the arithmetic is used: see the bottleneck and the recommendations."
+        yield f"Utilisation is only {percent(judged.mfu)} (MFU): see the bottleneck and the recommendations."
 
 
 def _unpriced(specification: Specification, cost: CostSection) -> Iterator[str]:
-    """What is asked of offers may leave none; that nobody offers a device at all is no fault of the specification."""
+    """Yield a warning if the chosen provider or region has no offer; a device without any offer is not an error."""
     price = specification.price
     if cost.cost_usd is None and (price.provider or price.region):
         yield f"{cost.price_basis[:1].upper()}{cost.price_basis[1:]}."

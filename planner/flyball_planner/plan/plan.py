@@ -1,5 +1,5 @@
-"""What a plan says. These records are at once the result in Python and the JSON document, so their names are a
-contract: fields are added, never renamed, within one major `schema_version`."""
+"""The sections of a plan. They are the result in Python and the JSON document at once, so their names are a contract:
+within one major `schema_version`, fields are added but never renamed."""
 
 from msgspec import Struct, field
 
@@ -8,38 +8,38 @@ from flyball_planner.interval import Interval
 SCHEMA_VERSION = "1.1"
 
 
-class Part(Struct, frozen=True):
-    """One named part of a whole."""
+class NamedAmount(Struct, frozen=True):
+    """A named part of a total."""
 
     name: str
     amount: Interval
 
 
 class Count(Struct, frozen=True):
-    """How many parameters one place of a model holds."""
+    """The parameters in one place of a model."""
 
     name: str
     parameters: int
 
 
 class ModelSection(Struct, frozen=True):
-    """What is trained."""
+    """The model."""
 
     name: str
     family: str
     implementation: str
     parameters: int
-    active_parameters: int  # that one token or sample passes
+    active_parameters: int  # used by one token or sample
     trainable_parameters: int
     parameter_parts: tuple[Count, ...]
     forward_flops_per_sample: float
-    training_flops_per_sample: float  # forward and backward, nothing computed twice
-    tokens_per_sample: int  # 1 where a sample is no sequence
-    tokens_per_parameter: float | None  # of the whole run; 20 is the compute-optimal budget of Hoffmann et al., 2022
+    training_flops_per_sample: float  # forward and backward pass, without recomputation
+    tokens_per_sample: int  # 1 if samples are not sequences
+    tokens_per_parameter: float | None  # over the complete run; 20 is compute-optimal (Hoffmann et al., 2022)
 
 
 class TrainingSection(Struct, frozen=True):
-    """How it is trained."""
+    """The settings of the training."""
 
     global_batch: int
     sequence: int
@@ -55,7 +55,7 @@ class TrainingSection(Struct, frozen=True):
 
 
 class HardwareSection(Struct, frozen=True):
-    """What it runs on."""
+    """The hardware."""
 
     device: str
     kind: str
@@ -66,18 +66,18 @@ class HardwareSection(Struct, frozen=True):
     devices_per_node: int
     memory_bytes_per_device: float
     memory_bytes_per_second: float
-    flops_per_second: float  # dense, in the format that is multiplied in
+    flops_per_second: float  # dense, in the format of the arithmetic
     format: str
     power_watts: float | None
     within_node: str
     between_nodes: str
     confidence: str
     source: str
-    note: str = ""  # what else the catalogue knows of the device
+    note: str = ""  # the catalogue's note
 
 
 class LayoutSection(Struct, frozen=True):
-    """How the training is spread."""
+    """The layout: how the training is distributed over devices."""
 
     data: int
     tensor: int
@@ -86,7 +86,7 @@ class LayoutSection(Struct, frozen=True):
     context: int
     expert: int
     micro_batch: int
-    accumulation: int  # micro-batches of a replica for one optimizer step
+    accumulation: int  # micro-batches per replica and optimizer step
     sharding: str
     sequence_parallel: bool
     checkpointing: str
@@ -96,24 +96,24 @@ class LayoutSection(Struct, frozen=True):
 
 
 class MemorySection(Struct, frozen=True):
-    """How much memory the fullest device takes."""
+    """The memory of the fullest device."""
 
-    parts: tuple[Part, ...]  # bytes
+    parts: tuple[NamedAmount, ...]  # bytes
     allocated_bytes: Interval
     reserved_bytes: Interval
-    driver_bytes: Interval  # as nvidia-smi shows it; this must fit
+    driver_bytes: Interval  # as nvidia-smi reports it; this must fit
     capacity_bytes: float
-    utilization_percent: float  # of the capacity, the middle of what the driver shows
+    utilization_percent: float  # middle of the driver's figure, of the capacity
     verdict: str  # fits, uncertain, does not fit
-    headroom_bytes: float  # the capacity less the upper end
-    peak_stage: str  # of the pipeline, that holds most
-    peak_moment: str  # of a step, at which it comes
+    headroom_bytes: float  # capacity minus the upper end
+    peak_stage: str  # pipeline stage with the peak
+    peak_moment: str  # moment of the step with the peak
     best_single_change: str | None
     host_bytes: float | None = None
 
 
 class RooflinePoint(Struct, frozen=True):
-    """Operators of one name under the roofline."""
+    """Operators of one name in the roofline."""
 
     name: str
     kind: str
@@ -123,13 +123,13 @@ class RooflinePoint(Struct, frozen=True):
 
 
 class ComputationSection(Struct, frozen=True):
-    """How long it takes, and why."""
+    """The time of the training, and what limits it."""
 
-    training_flops: float  # of the whole run
+    training_flops: float  # of the complete run
     estimated_train_seconds: Interval
     estimated_train_time_human: str
     step_seconds: Interval
-    step_parts: tuple[Part, ...]  # seconds
+    step_parts: tuple[NamedAmount, ...]  # seconds
     samples_per_second: float
     tokens_per_second: float
     mfu_percent: float | None
@@ -137,21 +137,21 @@ class ComputationSection(Struct, frozen=True):
     goodput_percent: float
     bottleneck: str  # memory-bound, compute-bound, communication-bound, overhead-bound …
     arithmetic_intensity_flops_per_byte: float
-    ridge_flops_per_byte: float  # above it, arithmetic is the limit
+    ridge_flops_per_byte: float  # above it, operators are compute-bound
     roofline: tuple[RooflinePoint, ...]
     energy_kilowatt_hours: Interval | None
-    average_power_watts: float | None  # of one device
+    average_power_watts: float | None  # per device
 
 
 class ScalingRow(Struct, frozen=True):
-    """The same training on another number of devices, or with another batch."""
+    """The same training on another number of devices or with another batch."""
 
     devices: int
     global_batch: int
     layout: str
     step_seconds: Interval
     samples_per_second: float
-    efficiency: float  # throughput a device against the first row's
+    efficiency: float  # throughput per device relative to the first row
     train_seconds: Interval
     memory_percent: float
     verdict: str
@@ -169,73 +169,73 @@ class Alternative(Struct, frozen=True):
 
 
 class OfferRow(Struct, frozen=True):
-    """What one provider would charge."""
+    """The cost with one offer of a provider."""
 
     provider: str
     instance: str
     region: str
     as_of: str
     instances: int
-    devices: int  # that are paid for
-    usd_per_hour: float | None  # of one instance on demand; None: it is offered on spot alone
+    devices: int  # that are paid
+    usd_per_hour: float | None  # of one instance on demand; None: only offered on spot
     spot_usd_per_hour: float | None
     cost_usd: Interval | None
     spot_cost_usd: Interval | None
     source: str
-    caveat: str = ""  # why one may pay something else
+    caveat: str = ""  # why the actual price may differ
 
 
 class CostSection(Struct, frozen=True):
-    """What the whole run costs."""
+    """The cost of the complete run."""
 
     device_hours: Interval
-    cost_usd: Interval | None  # at the price that was given, or the cheapest known
+    cost_usd: Interval | None  # at the given price or with the cheapest known offer
     price_basis: str
     offers: tuple[OfferRow, ...]
 
 
 class LoadingSection(Struct, frozen=True):
-    """How the data reach the devices; figures are of one node."""
+    """Data loading, per node."""
 
-    needed_samples_per_second: float  # so that no step waits
+    needed_samples_per_second: float  # rate at which no step waits
     delivered_samples_per_second: float
-    bound_by: str  # storage, preparing, or the loader as measured
-    stages: tuple["Rate", ...]  # what each could deliver
-    overlapped: bool  # samples are loaded while others are computed
-    wait_seconds: float  # of a step
+    bound_by: str  # the slowest stage: storage, preparing or measured loader
+    stages: tuple["Rate", ...]  # the rate of each stage
+    overlapped: bool  # samples are loaded during computation
+    wait_seconds: float  # per step
     wait_percent: float  # of a step
-    workers: float  # processes that prepare samples at once
+    workers: float  # processes that prepare samples at the same time
 
 
 class Rate(Struct, frozen=True):
-    """What one stage of the loading delivers."""
+    """The rate of one stage of data loading."""
 
     name: str
     samples_per_second: float
 
 
-class LessonSection(Struct, frozen=True):
-    """What measured runs changed of one estimate."""
+class CorrectionSection(Struct, frozen=True):
+    """The correction of one estimate by measured runs."""
 
     runs: int
-    factor: Interval  # estimated now over estimated without them
-    width_before_percent: float  # of the 90 % interval, as a share of its middle
+    factor: Interval  # estimate with these runs over the estimate without them
+    width_before_percent: float  # of the 90 % interval, relative to its middle
     width_after_percent: float
 
 
 class CalibrationSection(Struct, frozen=True):
-    """Which measured runs narrowed the estimates, and by how much."""
+    """The measured runs that corrected the estimates, and their effect."""
 
     source: str
-    kind: str  # of model and device that is learned of
-    step: LessonSection | None  # None: no step of this kind was measured
-    memory: LessonSection | None
+    kind: str  # model and device that the runs apply to
+    step: CorrectionSection | None  # None: no step of this kind was measured
+    memory: CorrectionSection | None
     refused: int  # runs that could not be used
-    others: tuple[str, ...]  # kinds of runs that teach nothing here
+    others: tuple[str, ...]  # kinds of runs that do not apply
 
 
-class Recommendation(Struct, frozen=True):
-    """What to change, why, and what it should bring."""
+class PlanRecommendation(Struct, frozen=True):
+    """A recommended change, with its reason and its estimated effect."""
 
     change: str
     because: str
@@ -243,7 +243,7 @@ class Recommendation(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """Everything that is known before the run."""
+    """Everything that is known about a training before it runs."""
 
     title: str
     model: ModelSection
@@ -256,9 +256,9 @@ class Plan(Struct, frozen=True):
     scaling_devices: tuple[ScalingRow, ...] = ()
     scaling_batches: tuple[ScalingRow, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
-    recommendations: tuple[Recommendation, ...] = ()
+    recommendations: tuple[PlanRecommendation, ...] = ()
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    loading: LoadingSection | None = None  # None: how the data arrive is not told
-    calibration: CalibrationSection | None = None  # None: no measured runs are given
+    loading: LoadingSection | None = None  # None: nothing is known about data loading
+    calibration: CalibrationSection | None = None  # None: no measured runs were given
     schema_version: str = field(default=SCHEMA_VERSION)

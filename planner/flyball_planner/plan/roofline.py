@@ -1,4 +1,4 @@
-"""Where a model's operators lie under the roofline of a device (Williams et al., 2009), and what bounds the step."""
+"""The roofline of a device (Williams et al., 2009) with a model's operators, and the bottleneck of a step."""
 
 from collections.abc import Iterable, Mapping
 
@@ -14,38 +14,38 @@ MOST_POINTS = 24
 EXCHANGES = ("tensor", "expert", "context", "transfer", "data")  # parts of a step that are communication
 WAITS = {"launch": "host-bound", "bubble": "pipeline-bound"}
 WAITING = "waiting_for_data"
-NOTICED = 0.03  # of a step: where devices wait for data at all, a faster device would only wait longer
-DECISIVE = 1 / 3  # the share of a step from which something beside the operators bounds it
+NOTICED = 0.03  # share of a step; if devices wait for data, a faster device only waits longer
+DECISIVE = 1 / 3  # share of a step from which anything but the operators is the bottleneck
 
 
 class Roof(Struct, frozen=True):
-    """What a device can do at best."""
+    """The limits of a device."""
 
     flops_per_second: float
     bytes_per_second: float
 
     @property
     def ridge(self) -> float:
-        """FLOP a byte above which arithmetic is the limit."""
+        """Return the FLOP per byte above which arithmetic is the limit."""
         return self.flops_per_second / self.bytes_per_second
 
     def attainable(self, intensity: float) -> float:
-        """FLOP/s at an arithmetic intensity."""
+        """Return the FLOP/s at an arithmetic intensity."""
         return min(self.flops_per_second, intensity * self.bytes_per_second)
 
 
 class Roofline(Struct, frozen=True):
-    """All operators of a step's forward pass, and together."""
+    """All operators of a step's forward pass, and their total."""
 
     points: tuple[RooflinePoint, ...]
     intensity: float
-    memory_bound_share: float  # of the operators' time
+    memory_bound_share: float  # share of the operators' time
 
 
 def roofline(
     subject: TransformerShape | ModelCost, sequence: int, samples: float, width_bytes: float, roof: Roof
 ) -> Roofline:
-    """For a micro-batch of so many samples whose numbers are so wide."""
+    """Return the roofline of a micro-batch, whose numbers have the given width."""
     cost = transformer_cost(subject, sequence, causal=True) if isinstance(subject, TransformerShape) else subject
     scale = width_bytes / NETWORK_NUMBER_BYTES if cost.trained_by_gradient else 1.0
     found: dict[str, _Sum] = {}
@@ -62,7 +62,7 @@ def roofline(
 
 
 def moved(operator: Operator, samples: float) -> float:
-    """Bytes of a whole micro-batch; the right-hand side of a product is read once for all of it."""
+    """Return the bytes moved for a micro-batch; the right-hand side of a product is read only once."""
     if not (operator.rows and operator.inner and operator.columns):
         return samples * operator.moved_bytes
     right = operator.inner * operator.columns
@@ -71,7 +71,7 @@ def moved(operator: Operator, samples: float) -> float:
 
 
 def bottleneck(parts: Mapping[str, float], memory_bound_share: float) -> str:
-    """What would have to be faster: the exchange, the host, the memory or the arithmetic."""
+    """Return the bottleneck: data, communication, host, pipeline, memory or arithmetic."""
     total = sum(parts.values())
     if total > 0:
         if _share(parts, (WAITING,), total) > NOTICED:
@@ -89,7 +89,7 @@ def _share(parts: Mapping[str, float], names: Iterable[str], total: float) -> fl
 
 
 class _Sum(Struct):
-    """Operators of one name, added up."""
+    """The sum of operators with one name."""
 
     name: str
     kind: str

@@ -1,19 +1,19 @@
-"""The same training on other numbers of devices, and with other batches."""
+"""The same training on other numbers of devices and with other batches."""
 
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from flyball_planner.catalogue.hardware import Machine
+from flyball_planner.catalogue.hardware import TrainingMachine
 from flyball_planner.catalogue.machines import machine
-from flyball_planner.layouts.search import Case
-from flyball_planner.plan.choose import Choice, choose_each
+from flyball_planner.layout_search.search import Case
+from flyball_planner.plan.context import context_of
 from flyball_planner.plan.cost import usd_of
-from flyball_planner.plan.judge import Judged
-from flyball_planner.plan.known import known_of
+from flyball_planner.plan.judged_layout import JudgedLayout
+from flyball_planner.plan.layout_choice import Choice, choose_each
 from flyball_planner.plan.plan import ScalingRow
-from flyball_planner.plan.whole import whole_seconds
+from flyball_planner.plan.whole_run import whole_seconds
 from flyball_planner.plan.words import layout_in_short
 from flyball_planner.specification.specification import Specification
 from flyball_reports.errors import InputError
@@ -29,18 +29,18 @@ class Scaled(Struct, frozen=True):
 
 
 def choose_and_scale(specification: Specification) -> Scaled:
-    """All of them are chosen in one pass. `InputError` where the plan's own has no layout; others then have no row.
+    """Choose all layouts in one pass. Raises `InputError` if the plan has no layout; other cases then have no row.
 
-    On other numbers of devices the batch stays; with other batches the samples of the whole run do.
+    The batch is the same on all numbers of devices. The number of samples is the same for all batches.
     """
     training, machine = specification.training, specification.machine
-    own = Case(training, machine)
+    planned = Case(training, machine)
     wider = [Case(training, on(specification, each), shown=1) for each in specification.device_counts]
     batches = [Case(replace(training, global_batch=each), machine, shown=1) for each in specification.batch_sizes]
-    cases = {_key(each): each for each in (*wider, *batches)} | {_key(own): own}
-    found = choose_each(specification.subject, [*cases.values()], specification.layout, known_of(specification))
+    cases = {_key(each): each for each in (*wider, *batches)} | {_key(planned): planned}
+    found = choose_each(specification.subject, [*cases.values()], specification.layout, context_of(specification))
     choices = dict(zip(cases, found, strict=True))
-    choice = choices[_key(own)]
+    choice = choices[_key(planned)]
     if isinstance(choice, InputError):
         raise choice
     rows = ([choices[_key(each)] for each in some] for some in (wider, batches))
@@ -51,8 +51,8 @@ def _key(case: Case) -> tuple[int, int]:
     return case.machine.devices, case.training.global_batch
 
 
-def on(specification: Specification, devices: int) -> Machine:
-    """The same machines, as many as it takes."""
+def on(specification: Specification, devices: int) -> TrainingMachine:
+    """Return the specification's machine with another number of devices."""
     known = specification.machine
     wider = machine(known.device, devices, known.devices_a_node, specification.network or known.between_nodes)
     return replace(wider, host_memory_bytes=known.host_memory_bytes, host_cores=known.host_cores)
@@ -69,7 +69,7 @@ def _rows(specification: Specification, choices: Sequence[Choice | InputError]) 
         yield _row(specification, judged, speed / first)
 
 
-def _row(specification: Specification, judged: Judged, efficiency: float) -> ScalingRow:
+def _row(specification: Specification, judged: JudgedLayout, efficiency: float) -> ScalingRow:
     seconds = whole_seconds(specification.subject, judged)
     return ScalingRow(
         devices=judged.machine.devices,

@@ -1,4 +1,4 @@
-"""What a plan tells of its model, whichever kind it is."""
+"""The plan's sections on the model and its training."""
 
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.counts import ParameterCounts, parameters
@@ -13,7 +13,7 @@ Subject = TransformerShape | ModelCost
 
 
 def model_section(specification: Specification) -> ModelSection:
-    """Parameters by place, and the FLOPs of a sample."""
+    """Return the model section: parameters by place, and the FLOPs of a sample."""
     subject, training = specification.subject, specification.training
     if isinstance(subject, ModelCost):
         return _of_cost(subject)
@@ -70,7 +70,7 @@ def _places(counts: ParameterCounts) -> tuple[Count, ...]:
 
 
 def training_section(subject: Subject, training: Training, steps: int) -> TrainingSection:
-    """How it is trained; what a classical model has no use for is left out."""
+    """Return the training section, without settings that do not apply to classical models."""
     gradient = trained_by_gradient(subject)
     return TrainingSection(
         global_batch=training.global_batch,
@@ -88,5 +88,5 @@ def training_section(subject: Subject, training: Training, steps: int) -> Traini
 
 
 def trained_by_gradient(subject: Subject) -> bool:
-    """Whether it takes optimizer steps at all."""
+    """Return True if the model is trained in optimizer steps."""
     return isinstance(subject, TransformerShape) or subject.trained_by_gradient

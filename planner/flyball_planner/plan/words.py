@@ -1,7 +1,7 @@
-"""Layouts, machines and verdicts in words."""
+"""Layouts and links in words."""
 
-from flyball_planner.catalogue.hardware import Link
-from flyball_planner.layouts.columns import Layout
+from flyball_planner.catalogue.hardware import DeviceLink
+from flyball_planner.layouts.layout import ParallelLayout
 from flyball_planner.training import Checkpointing, Offload, Sharding
 
 SHARDED = {
@@ -12,8 +12,8 @@ SHARDED = {
 }
 
 
-def layout_in_words(layout: Layout, accumulation: int = 1) -> str:
-    """As one would tell a colleague."""
+def layout_in_words(layout: ParallelLayout, accumulation: int = 1) -> str:
+    """Describe a layout in words."""
     named = (
         ("data", layout.data),
         ("tensor", layout.tensor),
@@ -24,7 +24,7 @@ def layout_in_words(layout: Layout, accumulation: int = 1) -> str:
     words = [
         f"{ways} parallel" if ways else "one device",
         f"experts over {layout.expert}" if layout.expert > 1 else "",
-        f"{layout.interleave} chunks a stage" if layout.interleave > 1 else "",
+        f"{layout.interleave} chunks per stage" if layout.interleave > 1 else "",
         SHARDED[layout.sharding] if layout.data > 1 else "",
         "sequence parallel" if layout.sequence_parallel and layout.tensor > 1 else "",
         f"micro-batch {layout.micro_batch}" + (f" × {accumulation}" if accumulation > 1 else ""),
@@ -34,8 +34,8 @@ def layout_in_words(layout: Layout, accumulation: int = 1) -> str:
     return ", ".join(each for each in words if each)
 
 
-def layout_in_short(layout: Layout) -> str:
-    """As a table has room for: DP8 TP2 ZeRO-1 mb4."""
+def layout_in_short(layout: ParallelLayout) -> str:
+    """Describe a layout in the width of a table cell: DP8 TP2 ZeRO-1 mb4."""
     ways = (
         ("DP", layout.data),
         ("TP", layout.tensor),
@@ -54,6 +54,6 @@ def layout_in_short(layout: Layout) -> str:
     return " ".join(words)
 
 
-def link_in_words(link: Link | None) -> str:
-    """Its name and what one device sends over it."""
-    return f"{link.name}, {link.bytes_per_second / 1e9:,.4g} GB/s a device one way" if link else ""
+def link_in_words(link: DeviceLink | None) -> str:
+    """Return a link's name and the rate of one device."""
+    return f"{link.name}, {link.bytes_per_second / 1e9:,.4g} GB/s per device and direction" if link else ""

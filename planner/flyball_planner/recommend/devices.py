@@ -1,4 +1,4 @@
-"""Accelerators for a model: of each device as few as meet the time, and what they cost."""
+"""Accelerators for a model: for each device the smallest number that meets the time, with its cost."""
 
 from collections.abc import Callable, Iterator, Sequence
 from math import ceil, log2
@@ -8,75 +8,74 @@ from msgspec.structs import replace
 
 from flyball_planner.catalogue.bills import Bill, compare
 from flyball_planner.catalogue.devices import find_device
-from flyball_planner.catalogue.hardware import Device, Machine
+from flyball_planner.catalogue.hardware import ComputeDevice, TrainingMachine
 from flyball_planner.catalogue.machines import machine
 from flyball_planner.catalogue.prices import all_offers, offers
 from flyball_planner.interval import Interval
-from flyball_planner.plan.choose import choose
-from flyball_planner.plan.judge import FITS, Judged
-from flyball_planner.plan.known import Known, nothing_known
+from flyball_planner.plan.context import PlanContext, empty_context
+from flyball_planner.plan.judged_layout import FITS, JudgedLayout
+from flyball_planner.plan.layout_choice import choose
 from flyball_planner.plan.subject import Subject
-from flyball_planner.plan.whole import Whole, whole_run_of
+from flyball_planner.plan.whole_run import WholeRun, whole_run_of
 from flyball_planner.recommend.demand import Demand
-from flyball_planner.timing.estimate import flops_a_sample
+from flyball_planner.timing.estimate import flops_per_sample
 from flyball_planner.training import Training
 from flyball_reports.errors import InputError
 
 MOST_DEVICES = 4096
 HOPEFUL_MFU = 0.6
-"""Above what is reached (the best published trainings report 0.45 to 0.57), so that no count that would do is passed
-over."""
+"""A utilisation above any that is reached (the best published trainings report 0.45 to 0.57), so that no sufficient
+number of devices is skipped."""
 
 
 class _Task(Struct, frozen=True):
-    """What is to be trained in time."""
+    """The training and the demand."""
 
     subject: Subject
     training: Training
     demand: Demand
-    known: Callable[[Machine], Known]
+    context_for: Callable[[TrainingMachine], PlanContext]
 
 
 class DeviceOption(Struct, frozen=True):
-    """So many of one device."""
+    """A number of devices of one type."""
 
-    judged: Judged
-    whole: Whole
+    judged: JudgedLayout
+    whole: WholeRun
     in_time: bool
     bills: tuple[Bill, ...]
 
     @property
-    def device(self) -> Device:
-        """What it is."""
+    def device(self) -> ComputeDevice:
+        """Return the device."""
         return self.judged.machine.device
 
     @property
     def count(self) -> int:
-        """How many."""
+        """Return the number of devices."""
         return self.judged.machine.devices
 
     @property
     def hours(self) -> Interval:
-        """The whole run."""
+        """Return the duration of the complete run."""
         return self.whole.seconds.times(1 / 3600)
 
     @property
     def bill(self) -> Bill | None:
-        """The cheapest."""
+        """Return the cheapest bill."""
         return self.bills[0] if self.bills else None
 
     @property
     def usd(self) -> float:
-        """Of the cheapest bill; without a price, infinitely much, so that it comes last."""
+        """Return the cheapest cost, or infinity without a price, so that the option comes last."""
         return self.bill.usd if self.bill else float("inf")
 
-    def told(self) -> str:
-        """In a line, the price with place and date."""
+    def description(self) -> str:
+        """Return a line with the price, its region and its date."""
         hours = f"{self.hours.middle:,.1f} h ({self.hours.low:,.1f} to {self.hours.high:,.1f})"
         late = "" if self.in_time else ", too slow"
-        return (
-            f"{self.count} x {self.device.name}: {hours}{late}; {self.bill.told() if self.bill else 'no price known'}"
-        )
+        price = self.bill.description() if self.bill else "price unknown"
+        return f"{self.count} x {self.device.name}: {hours}{late}; {price}"
 
 
 def device_options(
@@ -84,11 +83,14 @@ def device_options(
     training: Training,
     demand: Demand,
     names: Sequence[str] = (),
-    known: Callable[[Machine], Known] = nothing_known,
+    context_for: Callable[[TrainingMachine], PlanContext] = empty_context,
 ) -> Sequence[DeviceOption]:
-    """Those that meet the time first, the cheapest of them first; a device on which nothing fits is left out."""
+    """Return the options, those within the time first, then the cheapest.
+
+    Devices on which nothing fits are left out.
+    """
     wanted = [find_device(each) for each in names] if names else _rented()
-    task = _Task(subject, replace(training, samples=demand.samples), demand, known)
+    task = _Task(subject, replace(training, samples=demand.samples), demand, context_for)
     found = [each for each in (_option(task, device) for device in wanted) if each]
     return sorted(found, key=lambda each: (not each.in_time, _caveat(each), each.usd, each.count))
 
@@ -97,12 +99,12 @@ def _caveat(option: DeviceOption) -> bool:
     return option.bill is None or bool(option.bill.offer.caveat)
 
 
-def _rented() -> list[Device]:
-    """What somebody offers with all that belongs to it."""
+def _rented() -> list[ComputeDevice]:
+    """Return the devices that someone rents out without a caveat."""
     return [find_device(name) for name in sorted({each.device for each in all_offers() if not each.caveat})]
 
 
-def _option(task: _Task, device: Device) -> DeviceOption | None:
+def _option(task: _Task, device: ComputeDevice) -> DeviceOption | None:
     best: DeviceOption | None = None
     if not device.computes(task.training.precision.compute):
         return None
@@ -116,15 +118,15 @@ def _option(task: _Task, device: Device) -> DeviceOption | None:
 
 
 def _filled(task: _Task, option: DeviceOption) -> DeviceOption:
-    """With the devices that are paid anyway, where that is cheaper."""
+    """Use all devices that are paid anyway if that is cheaper."""
     idle = option.bill.idle_devices if option.bill else 0
     full = _of_count(task, option.device, option.count + idle) if idle else None
     return full if full and full.in_time and full.usd < option.usd else option
 
 
-def _counts(task: _Task, device: Device) -> Iterator[int]:
-    """Powers of two, from the fewest that might do; those that are surely too slow are not tried."""
-    flops = flops_a_sample(task.subject, task.training) * task.demand.samples
+def _counts(task: _Task, device: ComputeDevice) -> Iterator[int]:
+    """Yield powers of two, from the smallest number that might be fast enough."""
+    flops = flops_per_sample(task.subject, task.training) * task.demand.samples
     fewest = flops / (device.rate(task.training.precision.compute) * HOPEFUL_MFU * task.demand.seconds)
     first = min(MOST_DEVICES, 2 ** max(0, ceil(log2(fewest)) if fewest > 1 else 0))
     count = first
@@ -133,12 +135,12 @@ def _counts(task: _Task, device: Device) -> Iterator[int]:
         count *= 2
 
 
-def _of_count(task: _Task, device: Device, count: int) -> DeviceOption | None:
+def _of_count(task: _Task, device: ComputeDevice, count: int) -> DeviceOption | None:
     where = machine(device, count)
     try:
-        judged = choose(task.subject, task.training, where, known=task.known(where)).best
+        judged = choose(task.subject, task.training, where, context=task.context_for(where)).best
     except InputError:
-        return None  # so many cannot share this batch or this model
+        return None  # this batch or model cannot be divided by so many devices
     if judged.verdict != FITS:
         return None
     whole = whole_run_of(task.subject, judged)

@@ -1,4 +1,4 @@
-"""How much storage, of which kind, and at what price."""
+"""Storage: how much, of which kind, and at what price."""
 
 from collections.abc import Sequence
 from math import ceil, isnan
@@ -9,23 +9,23 @@ from flyball_planner.catalogue.tables import Row, table
 from flyball_planner.interval import Interval
 
 FREE_SHARE = 0.2
-"""Left free: file systems and SSDs slow down, and MongoDB needs room to compact, when nearly full."""
+"""Share of free space: file systems and SSDs slow down when nearly full, and MongoDB needs space to compact."""
 
 LADDER = ("HDD 7200 rpm", "SATA III SSD", "NVMe SSD PCIe 3.0 x4", "NVMe SSD PCIe 4.0 x4", "NVMe SSD PCIe 5.0 x4")
-"""Local disks, the cheapest kind first."""
+"""Local disks, cheapest kind first."""
 
 
 class Disks(Struct, frozen=True):
-    """What has to be kept, how fast it has to be read, and what does that."""
+    """The storage that a training needs, and disks that are fast enough."""
 
-    needed: Interval  # bytes, with free room
+    needed: Interval  # bytes, with free space
     kind: str
-    several: int  # side by side
+    several: int  # in parallel
     because: str
 
 
 class StoragePrice(Struct, frozen=True):
-    """What keeping it costs with one provider."""
+    """The cost of storing the data with one provider."""
 
     provider: str
     name: str
@@ -41,40 +41,39 @@ def choose_disks(
     write_bytes_per_second: float = 0.0,
     operations_per_second: float = 0.0,
 ) -> Disks:
-    """The cheapest kind of disk that is fast enough; of the fastest, as many as it takes."""
+    """Return the cheapest kind of disk that is fast enough, or several of the fastest kind."""
     needed = kept.times(1 + FREE_SHARE)
-    asked = _asked(read_bytes_per_second, write_bytes_per_second, operations_per_second)
+    needs = _needs(read_bytes_per_second, write_bytes_per_second, operations_per_second)
     rows = {row["name"]: row for row in table("storage")}
     for kind in LADDER:
         reads, writes, operations = _speeds(rows[kind])
         enough = reads >= read_bytes_per_second and writes >= write_bytes_per_second
         if enough and operations >= operations_per_second:
-            return Disks(needed, kind, 1, f"{kind}: the simplest disk for {asked}")
+            return Disks(needed, kind, 1, f"{kind}: the cheapest kind of disk for {needs}")
     reads, writes, _ = _speeds(rows[LADDER[-1]])
     several = ceil(max(read_bytes_per_second / reads, write_bytes_per_second / writes))
-    return Disks(needed, LADDER[-1], several, f"{several} x {LADDER[-1]} side by side, for {asked}")
+    return Disks(needed, LADDER[-1], several, f"{several} x {LADDER[-1]} in parallel for {needs}")
 
 
 def _speeds(row: Row) -> tuple[float, float, float]:
-    """Bytes read and written and operations a second.
+    """Return bytes read, bytes written and operations per second.
 
-    Where a maker prints no speed of writing, it is taken for that of reading; where operations are not known, solid
-    state does as many as are wanted.
+    If a vendor states no write speed, the read speed is used; an unknown number of operations counts as unlimited.
     """
     reads = float(row["read_mb_per_second"]) * 1e6
     writes = float(row["write_mb_per_second"] or "nan") * 1e6
     return reads, reads if isnan(writes) else writes, float(row["read_operations_per_second"] or "inf")
 
 
-def _asked(reads: float, writes: float, operations: float) -> str:
-    said = [f"{reads / 1e6:,.2f} MB/s of data"]
-    said += [f"{writes / 1e6:,.0f} MB/s of checkpoints"] if writes else []
-    said += [f"{operations:,.0f} operations a second"] if operations else []
-    return " and ".join(said)
+def _needs(reads: float, writes: float, operations: float) -> str:
+    needs = [f"{reads / 1e6:,.2f} MB/s of data"]
+    needs += [f"{writes / 1e6:,.0f} MB/s of checkpoints"] if writes else []
+    needs += [f"{operations:,.0f} operations per second"] if operations else []
+    return " and ".join(needs)
 
 
 def storage_prices(stored_bytes: float, months: float) -> Sequence[StoragePrice]:
-    """What providers ask for keeping so much, the cheapest first."""
+    """Return the providers' prices for storing the data, cheapest first."""
     prices = (
         StoragePrice(
             provider=row["provider"],

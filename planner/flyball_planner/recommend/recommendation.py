@@ -1,13 +1,13 @@
-"""From a data set and a desired time to hardware, with reasons, intervals and dated prices."""
+"""Recommends hardware for a data set and a desired time, with reasons, intervals and dated prices."""
 
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from flyball_planner.catalogue.hardware import Machine
+from flyball_planner.catalogue.hardware import TrainingMachine
 from flyball_planner.interval import Interval
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.plan.known import Known, nothing_known
+from flyball_planner.plan.context import PlanContext, empty_context
 from flyball_planner.plan.subject import Subject
 from flyball_planner.recommend.classical import PROCESSOR, fit_options
 from flyball_planner.recommend.database import Database
@@ -17,31 +17,31 @@ from flyball_planner.recommend.disks import Disks, StoragePrice, choose_disks, s
 from flyball_planner.recommend.hosts import HostOption
 from flyball_planner.recommend.service import SYSTEM_BYTES, size_service
 from flyball_planner.storage.estimator import StorageEstimator
-from flyball_planner.timing.run import CHECKPOINT_BYTES_PER_SECOND
+from flyball_planner.timing.training_run import CHECKPOINT_BYTES_PER_SECOND
 from flyball_planner.training import Training
 from flyball_reports.errors import InputError
 from flyball_reports.figures import percent
 
 CORES_A_DEVICE = Interval(4.0, 6.0, 12.0)
-"""Four at least by common advice for training machines; AWS gives 6 with an A100 (p4d) and 12 with an H100 (p5)."""
+"""Common advice for training machines is at least four; AWS has 6 per A100 (p4d) and 12 per H100 (p5)."""
 
 RAM_A_DEVICE_MEMORY = Interval(1.0, 1.5, 3.2)
-"""At least the devices' memory (stas00/ml-engineering, compute/cpu-memory); clouds give 3.2 times (p4d, p5)."""
+"""At least the devices' memory (stas00/ml-engineering, compute/cpu-memory); clouds have 3.2 times as much (p4d, p5)."""
 
 CHECKPOINTS_KEPT = Interval(2.0, 3.0, 5.0)
-"""The last and the one before, at least: a crash while writing must not cost both. Assumed."""
+"""At least the last two, because a crash while writing must not destroy both. Assumed."""
 
 
-class Recommendation(Struct, frozen=True):
-    """What to take."""
+class HardwareRecommendation(Struct, frozen=True):
+    """The recommended hardware, with its needs and reasons."""
 
     demand: Demand
     cores: Interval
     ram_bytes: Interval
     disks: Disks
-    database: Database | None  # for learners that keep patterns in MongoDB
-    devices: tuple[DeviceOption, ...]  # the best first; empty where none is needed
-    hosts: tuple[HostOption, ...]  # machines without accelerators, the cheapest first
+    database: Database | None  # for learners that store patterns in MongoDB
+    devices: tuple[DeviceOption, ...]  # best first; empty if none is needed
+    hosts: tuple[HostOption, ...]  # machines without accelerators, cheapest first
     database_hosts: tuple[HostOption, ...]
     hours: Interval
     storage_prices: tuple[StoragePrice, ...]
@@ -50,7 +50,7 @@ class Recommendation(Struct, frozen=True):
 
     @property
     def usd(self) -> Interval | None:
-        """The first choice and its storage; None where no price is known."""
+        """Return the cost of the first choice and its storage; None without a known price."""
         first = self.devices[0].bill if self.devices else None
         run = (first.on_demand_usd or first.spot_usd) if first else None
         parts = [run] if run else [each[0].usd for each in (self.hosts, self.database_hosts) if each]
@@ -63,14 +63,14 @@ def recommend(
     training: Training | None = None,
     devices: Sequence[str] = (),
     estimator: StorageEstimator | None = None,
-    known: Callable[[Machine], Known] = nothing_known,
-) -> Recommendation:
-    """Accelerators for a network, a machine for a classical model; without one, what a hierarchical learner needs.
+    context_for: Callable[[TrainingMachine], PlanContext] = empty_context,
+) -> HardwareRecommendation:
+    """Recommend accelerators for a network, a machine for a classical model, or machines for a hierarchical learner.
 
     >>> from flyball_planner.models.families import model_cost
     >>> demand = Demand(samples=10_000_000, hours=1)
     >>> found = recommend(demand, model_cost("xgboost_like", {"n": 10_000_000, "p": 50, "trees": 500}))
-    >>> found.hosts[0].told()
+    >>> found.hosts[0].description()
     '$0.11 for 0.6 h with 1 x Azure Standard_D4s_v5, eastus, undated'
     """
     if subject is None:
@@ -78,18 +78,18 @@ def recommend(
     if isinstance(subject, ModelCost) and not subject.trained_by_gradient:
         return _for_classical(demand, subject)
     if training is None:
-        raise InputError("a model alone tells no time; say how it is trained as well (batch, sequence, optimizer)")
-    return _for_model(demand, tuple(device_options(subject, training, demand, devices, known)))
+        raise InputError("the time depends on the training: pass its settings too (batch, sequence, optimizer)")
+    return _for_model(demand, tuple(device_options(subject, training, demand, devices, context_for)))
 
 
-def _for_classical(demand: Demand, model: ModelCost) -> Recommendation:
+def _for_classical(demand: Demand, model: ModelCost) -> HardwareRecommendation:
     hosts, ram = fit_options(model, demand.hours)
     if not hosts:
-        raise InputError(f"{model.model} takes {ram.middle / 1e9:,.0f} GB: no machine that is known has so much memory")
+        raise InputError(f"{model.model} needs {ram.middle / 1e9:,.0f} GB, more than any known machine has")
     first = hosts[0]
-    late = f"no machine that is known meets {demand.hours:g} h; this is the cheapest"
+    late = f"no known machine is done in {demand.hours:g} h; this is the cheapest"
     disks = choose_disks(Interval.exactly(demand.data_bytes), demand.data_bytes / (first.hours.middle * 3600))
-    return Recommendation(
+    return HardwareRecommendation(
         demand=demand,
         cores=Interval.exactly(first.cores),
         ram_bytes=ram + Interval.exactly(SYSTEM_BYTES),
@@ -100,14 +100,18 @@ def _for_classical(demand: Demand, model: ModelCost) -> Recommendation:
         database_hosts=(),
         hours=first.hours,
         storage_prices=tuple(storage_prices(disks.needed.middle, demand.storage_months)),
-        reasons=(first.told(), f"implementation: {model.implementation}", f"all machines taken as {PROCESSOR}"),
+        reasons=(
+            first.description(),
+            f"implementation: {model.implementation}",
+            f"all machines are assumed to have {PROCESSOR}",
+        ),
         warnings=(late,) if first.hours.middle > demand.hours else (),
     )
 
 
-def _for_service(demand: Demand, estimator: StorageEstimator) -> Recommendation:
+def _for_service(demand: Demand, estimator: StorageEstimator) -> HardwareRecommendation:
     found = size_service(demand, estimator)
-    return Recommendation(
+    return HardwareRecommendation(
         demand=demand,
         cores=found.cores,
         ram_bytes=found.ram_bytes,
@@ -123,14 +127,14 @@ def _for_service(demand: Demand, estimator: StorageEstimator) -> Recommendation:
     )
 
 
-def _for_model(demand: Demand, options: tuple[DeviceOption, ...]) -> Recommendation:
+def _for_model(demand: Demand, options: tuple[DeviceOption, ...]) -> HardwareRecommendation:
     if not options:
-        raise InputError("on none of the devices does this training fit; allow other devices, a smaller batch or LoRA")
+        raise InputError("the training fits on none of the devices; allow other devices, a smaller batch or LoRA")
     first = options[0]
     count = float(first.count)
     memory = first.device.memory_bytes * count
     disks = _disks(demand, first)
-    return Recommendation(
+    return HardwareRecommendation(
         demand=demand,
         cores=CORES_A_DEVICE.times(count),
         ram_bytes=RAM_A_DEVICE_MEMORY.times(memory) + Interval.exactly(SYSTEM_BYTES * first.judged.machine.nodes),
@@ -149,29 +153,29 @@ def _for_model(demand: Demand, options: tuple[DeviceOption, ...]) -> Recommendat
 def _disks(demand: Demand, first: DeviceOption) -> Disks:
     kept = CHECKPOINTS_KEPT.times(first.whole.checkpoint_bytes) + Interval.exactly(demand.data_bytes)
     reads = demand.data_bytes / first.whole.seconds.middle / first.judged.machine.nodes
-    return choose_disks(kept, reads, CHECKPOINT_BYTES_PER_SECOND)  # the time of the run is estimated with this
+    return choose_disks(kept, reads, CHECKPOINT_BYTES_PER_SECOND)  # the run's time is estimated with this rate
 
 
 def _reasons(first: DeviceOption, disks: Disks) -> list[str]:
     judged = first.judged
     cores, memory, saved = CORES_A_DEVICE, RAM_A_DEVICE_MEMORY, first.whole.checkpoint_bytes / 1e9
-    said = [
-        first.told(),
-        f"takes {percent(judged.memory_share)} of each device's memory; replicas: {judged.layout.data}",
-        f"cores: {cores.low:g} to {cores.high:g} a device, for loading data",
-        f"memory: {memory.low:g} to {memory.high:g} times the devices', for loading and saving",
-        f"storage: the data, {CHECKPOINTS_KEPT.middle:g} checkpoints of {saved:,.1f} GB and room",
+    reasons = [
+        first.description(),
+        f"uses {percent(judged.memory_share)} of each device's memory; replicas: {judged.layout.data}",
+        f"cores: {cores.low:g} to {cores.high:g} per device for data loading",
+        f"memory: {memory.low:g} to {memory.high:g} times that of the devices, for loading and checkpoints",
+        f"storage: the data, {CHECKPOINTS_KEPT.middle:g} checkpoints of {saved:,.1f} GB, and free space",
         disks.because,
     ]
-    return [*said, *judged.machine.assumptions]
+    return [*reasons, *judged.machine.assumptions]
 
 
 def _warnings(demand: Demand, first: DeviceOption) -> tuple[str, ...]:
-    said = []
+    warnings = []
     if not first.in_time:
-        said.append(f"no number of devices that was tried meets {demand.hours:g} h; this is the fastest")
+        warnings.append(f"no number of devices is done in {demand.hours:g} h; this is the fastest")
     elif first.hours.high > demand.hours:
-        said.append(f"it may take up to {first.hours.high:,.1f} h instead of {demand.hours:g}")
+        warnings.append(f"the run may take up to {first.hours.high:,.1f} h instead of {demand.hours:g} h")
     if first.bill is None:
-        said.append(f"no price of {first.device.name} is known")
-    return tuple(said)
+        warnings.append(f"the price of {first.device.name} is unknown")
+    return tuple(warnings)

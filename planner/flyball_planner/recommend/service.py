@@ -1,4 +1,4 @@
-"""A hierarchical learner bound by a service: machines with workers, and a database."""
+"""Machines and a database for a hierarchical learner that is limited by a service."""
 
 from math import ceil
 
@@ -11,33 +11,33 @@ from flyball_planner.recommend.disks import Disks, choose_disks
 from flyball_planner.recommend.hosts import HostOption, host_options
 from flyball_planner.storage.estimator import StorageEstimator
 
-SYSTEM_BYTES = 4 * 2**30  # the operating system takes 2 to 4 GB
-WORKER_BYTES = 2**30  # of one worker, with its tokenizer and its batch; assumed
-MEMORY_SAID = "a worker takes a core and 1 GiB, the system 4 GiB (assumed)"
+SYSTEM_BYTES = 4 * 2**30  # the operating system needs 2 to 4 GB
+WORKER_BYTES = 2**30  # per worker with its tokenizer and batch; assumed
+MEMORY_REASON = "a worker needs a core and 1 GiB, the system 4 GiB (assumed)"
 
 
 class Service(Struct, frozen=True):
-    """What such a training needs."""
+    """The requirements of such a training."""
 
     machines: Interval
     cores: Interval
     ram_bytes: Interval
-    seconds: Interval  # with the middle's number of machines
+    seconds: Interval  # with the middle number of machines
     disks: Disks
     database: Database
-    hosts: tuple[HostOption, ...]  # of the workers
+    hosts: tuple[HostOption, ...]  # for the workers
     database_hosts: tuple[HostOption, ...]
     reasons: tuple[str, ...]
     warnings: tuple[str, ...]
 
 
 def size_service(demand: Demand, estimator: StorageEstimator) -> Service:
-    """So many machines that the samples are through in time."""
+    """Return enough machines to process the samples in time."""
     machines = _machines(demand)
     count = int(machines.middle)
-    seconds = demand.seconds_a_sample.times(demand.samples / count)
+    seconds = demand.seconds_per_sample.times(demand.samples / count)
     hours = seconds.times(1 / 3600)
-    estimate = estimator.estimate_storage(demand.samples, demand.tokens_a_sample)
+    estimate = estimator.estimate_storage(demand.samples, demand.tokens_per_sample)
     database = size_database(estimate, demand, seconds)
     kept = database.disk_bytes + Interval.exactly(demand.data_bytes)
     ram = SYSTEM_BYTES + WORKERS_A_MACHINE * WORKER_BYTES
@@ -51,24 +51,24 @@ def size_service(demand: Demand, estimator: StorageEstimator) -> Service:
         database=database,
         hosts=tuple(host_options(count, WORKERS_A_MACHINE, ram, hours)),
         database_hosts=tuple(host_options(servers, database.cores, database.ram_bytes.high / servers, hours)),
-        reasons=(_why(demand, count), MEMORY_SAID, *database.because, *estimate.reasons),
+        reasons=(_why(demand, count), MEMORY_REASON, *database.because, *estimate.reasons),
         warnings=_warnings(demand, seconds),
     )
 
 
 def _machines(demand: Demand) -> Interval:
-    span = demand.seconds_a_sample
+    span = demand.seconds_per_sample
     return Interval(*(max(1.0, ceil(demand.samples * s / demand.seconds)) for s in (span.low, span.middle, span.high)))
 
 
 def _why(demand: Demand, machines: int) -> str:
-    span = demand.seconds_a_sample
-    each = f"{demand.samples:,} samples of {span.low:g} to {span.high:g} s"
-    return f"{each} in {demand.hours:g} h: {machines} machines of {WORKERS_A_MACHINE} workers with isolated sessions"
+    span = demand.seconds_per_sample
+    each = f"{demand.samples:,} samples at {span.low:g} to {span.high:g} s"
+    return f"{each} in {demand.hours:g} h: {machines} machines with {WORKERS_A_MACHINE} workers and isolated sessions"
 
 
 def _warnings(demand: Demand, seconds: Interval) -> tuple[str, ...]:
     if seconds.high <= demand.seconds:
         return ()
-    slowest = f"at {demand.seconds_a_sample.high:g} s a sample"
-    return (f"{slowest} it takes {seconds.high / 3600:,.1f} h instead of {demand.hours:g}",)
+    slowest = f"at {demand.seconds_per_sample.high:g} s per sample"
+    return (f"{slowest} the run takes {seconds.high / 3600:,.1f} h instead of {demand.hours:g} h",)

@@ -1,1 +1,1 @@
-"""A plan for readers: Markdown, JSON with a schema, and a page that works without a network."""
+"""Reports on plans, calibrations and recommendations: Markdown, JSON with a schema, and a page without a network."""

@@ -1,9 +1,9 @@
-"""The four drawings of a plan: what fills the memory, the roofline, how it scales, and what time costs."""
+"""The charts of a plan: memory by part, the roofline, scaling, and cost over time."""
 
 from collections.abc import Sequence
 
 from flyball_planner.interval import Interval
-from flyball_planner.plan.plan import Part, Plan, ScalingRow
+from flyball_planner.plan.plan import NamedAmount, Plan, ScalingRow
 from flyball_planner.report.roofline_chart import roofline_chart
 from flyball_reports.figures import duration, money, percent, size
 from flyball_reports.section import Chart
@@ -15,7 +15,7 @@ from flyball_reports.svg import (
     RIGHT,
     TOP,
     WIDTH,
-    Scale,
+    AxisScale,
     axes,
     drawing,
     element,
@@ -23,23 +23,23 @@ from flyball_reports.svg import (
     path,
     round_hours,
     scale,
-    told,
+    tooltip,
 )
 
 _LEGEND_COLUMNS = 2
-_LEGEND_LINE = 25.0  # high enough for the larger letters of a narrow page
+_LEGEND_LINE = 25.0  # room for the larger letters of a narrow page
 
 
 def memory_chart(plan: Plan) -> Chart:
-    """The fullest device's memory as one bar, with the interval of the whole and the device's capacity."""
+    """Draw the memory of the fullest device as one bar, with the interval of its total and the device's capacity."""
     held = plan.memory
-    x = Scale(0.0, max(held.capacity_bytes, held.driver_bytes.high) * 1.02, 16.0, WIDTH - 16)
+    x = AxisScale(0.0, max(held.capacity_bytes, held.driver_bytes.high) * 1.02, 16.0, WIDTH - 16)
     parts = _largest(held.parts)
     bars, at = [], 0.0
     for index, part in enumerate(parts):
         start, at = x.at(at), at + part.amount.middle
         share = percent(part.amount.middle / held.capacity_bytes)
-        words = told(f"{part.name}: {size(part.amount.middle)}, {share} of the device")
+        words = tooltip(f"{part.name}: {size(part.amount.middle)}, {share} of the device")
         width = max(0.5, x.at(at) - start - 1.5)
         bars.append(element("rect", words, x=start, y=34.0, width=width, height=44.0, class_=f"c{index + 1}"))
     legend = [_legend(index, f"{part.name} {size(part.amount.middle)}", 118.0) for index, part in enumerate(parts)]
@@ -54,18 +54,18 @@ def memory_chart(plan: Plan) -> Chart:
         *legend,
     )
     ends = f"{size(held.driver_bytes.low)} … {size(held.driver_bytes.high)}"
-    caption = f"The fullest device, part by part. The line below the bar is what it may be in all (90 %): {ends}."
+    caption = f"The fullest device, part by part. The line below the bar is the 90 % interval of the total: {ends}."
     return Chart("memory", caption, svg)
 
 
-def _largest(parts: Sequence[Part]) -> list[Part]:
-    """As many as there are colours; what remains is one part."""
+def _largest(parts: Sequence[NamedAmount]) -> list[NamedAmount]:
+    """Return one part per colour, the last of which holds the rest."""
     ordered = sorted((each for each in parts if each.amount.middle > 0), key=lambda each: -each.amount.middle)
-    named = [Part(each.name.replace("_", " "), each.amount) for each in ordered]
+    named = [NamedAmount(each.name.replace("_", " "), each.amount) for each in ordered]
     if len(named) <= COLOURS:
         return named
     rest = named[COLOURS - 1 :]
-    return [*named[: COLOURS - 1], Part("all else", Interval.exactly(sum(each.amount.middle for each in rest)))]
+    return [*named[: COLOURS - 1], NamedAmount("other", Interval.exactly(sum(each.amount.middle for each in rest)))]
 
 
 def _legend(index: int, words: str, top: float) -> str:
@@ -75,15 +75,15 @@ def _legend(index: int, words: str, top: float) -> str:
     )
 
 
-def _limit(x: Scale, capacity: float) -> list[str]:
+def _limit(x: AxisScale, capacity: float) -> list[str]:
     at = x.at(capacity)
     return [
         element("line", x1=at, x2=at, y1=24.0, y2=92.0, class_="limit"),
-        label(f"the device holds {size(capacity)}", at, 17.0, "name", "end"),
+        label(f"capacity {size(capacity)}", at, 17.0, "name", "end"),
     ]
 
 
-def _whisker(x: Scale, interval: Interval) -> list[str]:
+def _whisker(x: AxisScale, interval: Interval) -> list[str]:
     low, high, y = x.at(interval.low), x.at(interval.high), 90.0
     return [
         element("line", x1=low, x2=high, y1=y, y2=y, class_="whisker"),
@@ -92,7 +92,7 @@ def _whisker(x: Scale, interval: Interval) -> list[str]:
 
 
 def scaling_chart(plan: Plan) -> Chart | None:
-    """Throughput against devices, beside what would be had without any loss."""
+    """Draw throughput over devices, with the line of ideal scaling."""
     rows = [each for each in plan.scaling_devices if each.samples_per_second > 0]
     if len(rows) < 2:
         return None
@@ -106,7 +106,7 @@ def scaling_chart(plan: Plan) -> Chart | None:
     grid = axes(
         x,
         y,
-        ("devices", "samples a second"),
+        ("devices", "samples per second"),
         (lambda v: f"{v:,.0f}", lambda v: f"{v:,.6g}"),
         ticks=[float(each.devices) for each in rows],
     )
@@ -118,25 +118,25 @@ def scaling_chart(plan: Plan) -> Chart | None:
         path(lossless, "ideal"),
         path(line, "line"),
         *dots,
-        label("without loss", lossless[-1][0], lossless[-1][1] - 10, "label", "end"),
+        label("ideal", lossless[-1][0], lossless[-1][1] - 10, "label", "end"),
     )
     return Chart(
         "scaling",
-        "Throughput on more devices; the figures are the efficiency against the fewest. The dashed line has no loss.",
+        "Throughput over the number of devices; labels show efficiency relative to the fewest. Dashed: ideal scaling.",
         svg,
     )
 
 
 def _dot(point: tuple[float, float], row: ScalingRow) -> str:
-    speed = f"{row.samples_per_second:,.4g} samples a second"
+    speed = f"{row.samples_per_second:,.4g} samples per second"
     words = f"{row.devices} devices: {speed}, {row.estimated_train_time_human}, {row.verdict}"
     kind = "c1" if row.verdict == "fits" else "unfit"
-    disc = element("circle", told(words), cx=point[0], cy=point[1], r=5.5, class_=f"{kind} dot")
+    disc = element("circle", tooltip(words), cx=point[0], cy=point[1], r=5.5, class_=f"{kind} dot")
     return disc + label(percent(row.efficiency), point[0] + 8, point[1] + 16)
 
 
 def cost_chart(plan: Plan) -> Chart | None:
-    """What a shorter run costs: one point a number of devices."""
+    """Draw cost over time, with one point per number of devices."""
     rows = [each for each in plan.scaling_devices if each.cost_usd and each.train_seconds.middle > 0]
     if len(rows) < 2:
         return None
@@ -148,17 +148,22 @@ def cost_chart(plan: Plan) -> Chart | None:
     for at, after, (hours, dollars, devices, row) in zip(line, [*line[1:], line[-1]], points, strict=True):
         words = f"{devices} devices: {duration(hours * 3600)}, {money(dollars)}, {row.verdict}"
         kind = "c1" if row.verdict == "fits" else "unfit"
-        beside = at[1] + 18 if after[1] < at[1] - 12 else at[1] - 10  # the line that rises from here is not crossed
-        dots.append(element("circle", told(words), cx=at[0], cy=at[1], r=5.5, class_=f"{kind} dot"))
-        dots.append(label(f"{devices:,}", at[0] + 8, beside))
-    told_as = (lambda v: duration(v * 3600), money)
-    grid = axes(x, y, ("time of the whole run", "cost"), told_as, ticks=round_hours(x.low, x.high))
+        below = at[1] + 18 if after[1] < at[1] - 12 else at[1] - 10  # so that the label does not cross the rising line
+        dots.append(element("circle", tooltip(words), cx=at[0], cy=at[1], r=5.5, class_=f"{kind} dot"))
+        dots.append(label(f"{devices:,}", at[0] + 8, below))
+    grid = axes(
+        x,
+        y,
+        ("time of the complete run", "cost"),
+        (lambda v: duration(v * 3600), money),
+        ticks=round_hours(x.low, x.high),
+    )
     svg = drawing(WIDTH, HEIGHT, "Cost against time", grid, path(line, "line"), *dots)
-    return Chart("cost", "What a shorter run costs; the figures are numbers of devices.", svg)
+    return Chart("cost", "Cost of a shorter run; labels show the number of devices.", svg)
 
 
 def charts(plan: Plan) -> dict[str, Chart]:
-    """By the title of the section to which each belongs."""
+    """Return the charts by the titles of their sections."""
     drawn = {
         "Memory": memory_chart(plan),
         "Computation": roofline_chart(plan),

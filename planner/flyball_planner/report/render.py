@@ -1,4 +1,4 @@
-"""A plan in the format that was asked for."""
+"""Renders a plan in a report format."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from flyball_planner.plan.plan import Plan
 
 
 class ReportFormat(StrEnum):
-    """How a plan is written to a file."""
+    """File formats of a report."""
 
     MARKDOWN = "markdown"
     JSON = "json"
@@ -22,22 +22,22 @@ SUFFIXES = {
 
 
 def render(plan: Plan, form: ReportFormat, *, verbose: bool = False) -> str:
-    """The whole report. Each format is imported when it is asked for."""
+    """Return the complete report. Only what the format needs is imported."""
     if form is ReportFormat.JSON:
         from flyball_planner.report.document import json_text  # noqa: PLC0415
 
         return json_text(plan)
     from flyball_planner.report.sections import sections  # noqa: PLC0415
 
-    said = sections(plan, verbose=verbose)
+    parts = sections(plan, verbose=verbose)
     if form is ReportFormat.MARKDOWN:
         from flyball_reports.markdown import markdown  # noqa: PLC0415
 
-        return markdown(plan.title, said)
+        return markdown(plan.title, parts)
     from flyball_planner.report.charts import charts  # noqa: PLC0415
     from flyball_reports.page import page  # noqa: PLC0415
 
-    return page(plan.title, said, charts(plan), FOOTER)
+    return page(plan.title, parts, charts(plan), FOOTER)
 
 
-FOOTER = "Made by flyball plan. Figures in brackets are 90 % intervals: nine times in ten the truth should lie within."
+FOOTER = "Made by flyball plan. Figures in brackets are 90 % intervals: nine of ten should contain the true value."

@@ -1,10 +1,10 @@
-"""The roofline of a device (Williams et al., 2009) with a model's operators under it."""
+"""The roofline of a device (Williams et al., 2009) with the operators of a model."""
 
 from collections.abc import Sequence
 
 from flyball_planner.plan.plan import Plan, RooflinePoint
 from flyball_reports.figures import figure, percent, rate
-from flyball_reports.labels import LETTER, Box, below, beside, free
+from flyball_reports.labels import LETTER, Box, box_below, box_beside, unoccupied
 from flyball_reports.section import Chart
 from flyball_reports.svg import (
     BOTTOM,
@@ -14,21 +14,21 @@ from flyball_reports.svg import (
     RIGHT,
     TOP,
     WIDTH,
-    Scale,
+    AxisScale,
     axes,
     drawing,
     element,
     label,
     path,
     scale,
-    told,
+    tooltip,
 )
 
-_NAMED_DISCS = 4  # the largest have their names beside them, all have them under the pointer
+_NAMED_DISCS = 4  # the largest have labels; all have tooltips
 
 
 def roofline_chart(plan: Plan) -> Chart | None:
-    """Speed against arithmetic intensity; each disc is an operator, as large as its share of the time."""
+    """Draw speed over arithmetic intensity. Each disc is an operator; its area is its share of the time."""
     points = [each for each in plan.computation.roofline if each.flops_per_byte > 0 and each.flops_per_second > 0]
     if not points:
         return None
@@ -42,7 +42,7 @@ def roofline_chart(plan: Plan) -> Chart | None:
     )
     roof = [(x.at(x.low), y.at(peak * x.low / ridge)), (x.at(ridge), y.at(peak)), (x.at(x.high), y.at(peak))]
     plain = (lambda value: rate(value, "").strip(),) * 2
-    grid = axes(x, y, ("arithmetic intensity, FLOP a byte", "attainable speed, FLOP/s"), plain)
+    grid = axes(x, y, ("arithmetic intensity, FLOP per byte", "attainable speed, FLOP/s"), plain)
     crown = label(f"{rate(peak, 'FLOP/s')} {plan.hardware.format}", x.at(ridge), y.at(peak) - 10, "name", "end")
     kinds = sorted({each.kind for each in points})
     svg = drawing(
@@ -53,15 +53,16 @@ def roofline_chart(plan: Plan) -> Chart | None:
 
 def _caption(plan: Plan) -> str:
     moving = sum(each.time_share for each in plan.computation.roofline if each.flops_per_second <= 0)
-    said = (
-        "Under the slope memory is the limit, under the flat part arithmetic. A disc stands where the device would let "
-        "an operator run at best; its area is its share of that time."
+    caption = (
+        "Under the slope the limit is memory, under the flat part arithmetic. A disc shows the best speed that the "
+        "device allows an operator; its area is the operator's share of the time."
     )
-    return f"{said} Not drawn: {percent(moving)} of it, in which bytes only move." if moving > 0.005 else said
+    hidden = f" Not drawn: {percent(moving)} of the time, which only moves bytes."
+    return caption + hidden if moving > 0.005 else caption
 
 
 def _legend(kinds: Sequence[str]) -> list[str]:
-    """What the colours mean, from the right; one alone needs no telling."""
+    """Draw the colours' legend from the right, unless there is only one colour."""
     drawn, right = [], RIGHT
     for index in reversed(range(len(kinds) if len(kinds) > 1 else 0)):
         left = right - LETTER * len(kinds[index])
@@ -75,24 +76,26 @@ def _colour(index: int) -> str:
     return f"c{1 + index % COLOURS}"
 
 
-def _discs(points: Sequence[RooflinePoint], kinds: Sequence[str], ridge: float, x: Scale, y: Scale) -> list[str]:
+def _discs(
+    points: Sequence[RooflinePoint], kinds: Sequence[str], ridge: float, x: AxisScale, y: AxisScale
+) -> list[str]:
     drawn: list[str] = []
     words: list[str] = []
     taken: list[Box] = []
     for place, each in enumerate(sorted(points, key=lambda each: -each.time_share)):
         at, radius = (x.at(each.flops_per_byte), y.at(each.flops_per_second)), 3.5 + 22.0 * each.time_share**0.5
         class_ = f"{_colour(kinds.index(each.kind))} disc"
-        drawn.append(element("circle", told(_disc_words(each)), cx=at[0], cy=at[1], r=radius, class_=class_))
+        drawn.append(element("circle", tooltip(_disc_words(each)), cx=at[0], cy=at[1], r=radius, class_=class_))
         if place < _NAMED_DISCS:
             name = f"{each.name} {percent(each.time_share)}"
-            # Right of a disc on the slope, else below it: there nothing else is drawn.
-            near = beside(at, radius + 2, name) if each.flops_per_byte < ridge else below(at, radius + 5, name)
-            box = free(near, taken)
+            # Labels are to the right of discs on the slope and below the others, where nothing else is drawn.
+            near = box_beside(at, radius + 2, name) if each.flops_per_byte < ridge else box_below(at, radius + 5, name)
+            box = unoccupied(near, taken)
             taken.append(box)
             words.append(label(name, (box[0] + box[2]) / 2, box[3] - 5, anchor="middle"))
     return [*drawn, *words]
 
 
 def _disc_words(each: RooflinePoint) -> str:
-    speed = f"{figure(each.flops_per_byte)} FLOP a byte, at most {rate(each.flops_per_second, 'FLOP/s')}"
+    speed = f"{figure(each.flops_per_byte)} FLOP per byte, at most {rate(each.flops_per_second, 'FLOP/s')}"
     return f"{each.name} ({each.kind}): {speed}, {percent(each.time_share)} of the time"

@@ -1,22 +1,22 @@
-"""What a plan's report says, section by section; the verdict first."""
+"""The sections of a plan's report, beginning with the verdict."""
 
 from collections.abc import Callable, Iterable
 
 from flyball_planner.interval import Interval
-from flyball_planner.plan.plan import Part, Plan, ScalingRow
-from flyball_planner.report import given
+from flyball_planner.plan.plan import NamedAmount, Plan, ScalingRow
+from flyball_planner.report.input_sections import calibration, loading
 from flyball_reports.figures import count, duration, energy, figure, money, percent, plural, rate, size, spread
-from flyball_reports.section import Section, Table
+from flyball_reports.section import ReportTable, Section
 
 _TONES = {"fits": "good", "uncertain": "warning", "does not fit": "bad"}
-NEGLIGIBLE = 0.0005  # parts below this share are told only when everything is
+NEGLIGIBLE = 0.0005  # parts below this share are only shown in verbose reports
 _SHOWN_OFFERS = 8
 _WITHOUT_DRIVER = frozenset({"cpu", "unified"})  # kinds of devices whose memory is the host's
 _SHOWN_ALTERNATIVES = 5
 
 
 def sections(plan: Plan, *, verbose: bool = False) -> tuple[Section, ...]:
-    """All sections that have something to say; `verbose` leaves nothing out."""
+    """Return all sections with content; `verbose` shows everything."""
     found = (
         summary(plan),
         Section("Warnings", points=plan.warnings, tone="warning"),
@@ -25,8 +25,8 @@ def sections(plan: Plan, *, verbose: bool = False) -> tuple[Section, ...]:
         layout(plan, verbose=verbose),
         memory(plan, verbose=verbose),
         computation(plan, verbose=verbose),
-        given.loading(plan),
-        given.calibration(plan),
+        loading(plan),
+        calibration(plan),
         scaling(plan),
         cost(plan, verbose=verbose),
         recommendations(plan),
@@ -36,18 +36,18 @@ def sections(plan: Plan, *, verbose: bool = False) -> tuple[Section, ...]:
 
 
 def summary(plan: Plan) -> Section:
-    """What most readers came for."""
+    """Return the summary: time, cost, memory, bottleneck and energy."""
     computed, held = plan.computation, plan.memory
     rows = [
         ("Time", f"{computed.estimated_train_time_human} on {_devices(plan)}"),
-        ("Memory", f"{held.verdict}: {held.utilization_percent:.0f} % of {size(held.capacity_bytes)} a device"),
-        ("Bounded by", computed.bottleneck),
+        ("Memory", f"{held.verdict}: {held.utilization_percent:.0f} % of {size(held.capacity_bytes)} per device"),
+        ("Limited by", computed.bottleneck.removesuffix("-bound")),
     ]
     if plan.cost.cost_usd is not None:
         rows.insert(1, ("Cost", f"{spread(plan.cost.cost_usd, money)}, {plan.cost.price_basis}"))
     if computed.energy_kilowatt_hours is not None:
         rows.append(("Energy", spread(computed.energy_kilowatt_hours, energy)))
-    return Section("", tables=(Table(tuple(rows)),), tone=_TONES.get(held.verdict, "plain"))
+    return Section("", tables=(ReportTable(tuple(rows)),), tone=_TONES.get(held.verdict, "plain"))
 
 
 def _devices(plan: Plan) -> str:
@@ -56,7 +56,7 @@ def _devices(plan: Plan) -> str:
 
 
 def model(plan: Plan, *, verbose: bool = False) -> Section:
-    """What is trained, and how."""
+    """Return the section on the model and its training."""
     what, how = plan.model, plan.training
     unit = "token" if what.tokens_per_sample > 1 else "sample"
     rows = [
@@ -65,16 +65,16 @@ def model(plan: Plan, *, verbose: bool = False) -> Section:
         ("Parameters", _parameters(plan)),
         ("FLOPs", f"{rate(what.training_flops_per_sample / what.tokens_per_sample, 'FLOP')} to train on a {unit}"),
         ("Data", _data(plan)),
-        ("Batch", f"{plural(how.global_batch, 'sample')} an optimizer step" if how.optimizer else ""),
+        ("Batch", f"{plural(how.global_batch, 'sample')} per optimizer step" if how.optimizer else ""),
         (
             "Training",
             ", ".join(filter(None, (how.optimizer, how.precision, _method(plan), how.attention, how.framework))),
         ),
     ]
-    tables = [Table(tuple(row for row in rows if row[1]))]
+    tables = [ReportTable(tuple(row for row in rows if row[1]))]
     if verbose and what.parameter_parts:
         parts = tuple((each.name.replace("_", " "), f"{each.parameters:,}") for each in what.parameter_parts)
-        tables.append(Table(parts, ("Parameters", "Number"), (1,)))
+        tables.append(ReportTable(parts, ("Parameters", "Number"), (1,)))
     return Section("Model", tables=tuple(tables))
 
 
@@ -94,39 +94,39 @@ def _parameters(plan: Plan) -> str:
 
 def _data(plan: Plan) -> str:
     what, how = plan.model, plan.training
-    words = [plural(how.samples, "sample"), plural(how.steps, "step") if how.optimizer else "until it is fitted"]
+    words = [plural(how.samples, "sample"), plural(how.steps, "step") if how.optimizer else "complete fit"]
     if what.tokens_per_sample > 1:
         words.insert(0, f"{count(how.tokens)} tokens in sequences of {how.sequence:,}")
     if what.tokens_per_parameter is not None:
-        words.append(f"{what.tokens_per_parameter:.3g} tokens a parameter")
+        words.append(f"{what.tokens_per_parameter:.3g} tokens per parameter")
     return ", ".join(words)
 
 
 def hardware(plan: Plan, *, verbose: bool = False) -> Section:
-    """What it runs on."""
+    """Return the section on the hardware."""
     what = plan.hardware
     rows = [
         ("Device", f"{_devices(plan)}, {what.vendor} {what.architecture}".rstrip()),
         ("Nodes", f"{what.nodes} with up to {plural(what.devices_per_node, 'device')}" if what.nodes > 1 else ""),
-        ("Memory", f"{size(what.memory_bytes_per_device)} a device at {rate(what.memory_bytes_per_second, 'B/s')}"),
+        ("Memory", f"{size(what.memory_bytes_per_device)} per device at {rate(what.memory_bytes_per_second, 'B/s')}"),
         ("Arithmetic", f"{rate(what.flops_per_second, 'FLOP/s')} dense in {what.format}"),
         ("Within a node", what.within_node),
         ("Between nodes", what.between_nodes),
-        ("Power", f"{what.power_watts:.0f} W a device" if what.power_watts else ""),
+        ("Power", f"{what.power_watts:.0f} W per device" if what.power_watts else ""),
         ("Source", what.source),
         ("Note", what.note if verbose else ""),
     ]
-    return Section("Hardware", tables=(Table(tuple(row for row in rows if row[1])),))
+    return Section("Hardware", tables=(ReportTable(tuple(row for row in rows if row[1])),))
 
 
 def layout(plan: Plan, *, verbose: bool = False) -> Section:
-    """How the training is spread, and what came close."""
+    """Return the section on the layout and its alternatives."""
     chosen = {
-        "search": "of all that fit the fastest, or the simplest within 1 % of it",
+        "search": "the fastest that fits, or the simplest within 1 % of it",
         "specification": "as specified",
     }
     if plan.layout.chosen_by not in chosen:
-        return Section("Layout", ("One device: a classical model is not spread.",))
+        return Section("Layout", ("One device: classical models are not distributed.",))
     text = (f"{plan.layout.words}; {chosen[plan.layout.chosen_by]}.",)
     shown = plan.alternatives if verbose else plan.alternatives[:_SHOWN_ALTERNATIVES]
     rows = tuple(
@@ -134,36 +134,36 @@ def layout(plan: Plan, *, verbose: bool = False) -> Section:
         for each in shown
     )
     heads = ("Alternative", "Step", "Memory", "Verdict")
-    return Section("Layout", text, (Table(rows, heads, (1, 2)),) if rows else ())
+    return Section("Layout", text, (ReportTable(rows, heads, (1, 2)),) if rows else ())
 
 
 def memory(plan: Plan, *, verbose: bool = False) -> Section:
-    """What lies in the fullest device."""
+    """Return the section on the memory of the fullest device."""
     held = plan.memory
     capacity = f"{size(held.capacity_bytes)} ({held.utilization_percent:.1f} %)"
     if plan.hardware.kind in _WITHOUT_DRIVER:
-        text = [f"It takes {spread(held.driver_bytes, size)} of {capacity}: {held.verdict}."]
+        text = [f"The training uses {spread(held.driver_bytes, size)} of {capacity}: {held.verdict}."]
     else:
         reserved = f"the allocator reserves {spread(held.reserved_bytes, size)}"
         text = [
-            f"The driver shows {spread(held.driver_bytes, size)} of {capacity} on the fullest device: {held.verdict}.",
-            f"Tensors take {spread(held.allocated_bytes, size)}, {reserved}.",
+            f"The driver reports {spread(held.driver_bytes, size)} of {capacity}, fullest device: {held.verdict}.",
+            f"Tensors use {spread(held.allocated_bytes, size)}, {reserved}.",
         ]
     if held.host_bytes:
-        text.append(f"{size(held.host_bytes)} lie in the host's memory.")
+        text.append(f"{size(held.host_bytes)} are in the host's memory.")
     if held.best_single_change:
-        text.append(f"The single change that helps most: {held.best_single_change}.")
+        text.append(f"The most effective single change: {held.best_single_change}.")
     parts = _parts(held.parts, held.driver_bytes.middle, size, verbose=verbose)
     return Section(
         "Memory",
         tuple(text),
-        (Table(parts, ("Part", "Size", "Share"), (1, 2)),),
+        (ReportTable(parts, ("Part", "Size", "Share"), (1, 2)),),
         tone=_TONES.get(held.verdict, "plain"),
     )
 
 
 def computation(plan: Plan, *, verbose: bool = False) -> Section:
-    """How long it takes and why."""
+    """Return the section on the time and its reasons."""
     computed = plan.computation
     unit, speed = (
         ("token", computed.tokens_per_second)
@@ -171,19 +171,22 @@ def computation(plan: Plan, *, verbose: bool = False) -> Section:
         else ("sample", computed.samples_per_second)
     )
     rows = [
-        ("Whole run", f"{computed.estimated_train_time_human} ({_ends(computed.estimated_train_seconds)})"),
+        ("Complete run", f"{computed.estimated_train_time_human} ({_ends(computed.estimated_train_seconds)})"),
         ("Training FLOPs", rate(computed.training_flops, "FLOP")),
         ("Step", spread(computed.step_seconds, duration) if plan.training.optimizer else ""),
-        ("Speed", f"{figure(speed)} {unit}s a second"),
+        ("Speed", f"{figure(speed)} {unit}s per second"),
         ("Utilisation", _utilisation(plan)),
-        ("Goodput", f"{computed.goodput_percent:.0f} % of the time trains" if plan.training.optimizer else ""),
+        ("Goodput", f"{computed.goodput_percent:.0f} % of the time" if plan.training.optimizer else ""),
         ("Bottleneck", f"{computed.bottleneck}: {_intensity(plan)}"),
-        ("Power", f"{computed.average_power_watts:.0f} W a device on average" if computed.average_power_watts else ""),
+        (
+            "Power",
+            f"{computed.average_power_watts:.0f} W per device on average" if computed.average_power_watts else "",
+        ),
     ]
-    tables = [Table(tuple(row for row in rows if row[1]))]
+    tables = [ReportTable(tuple(row for row in rows if row[1]))]
     if len(computed.step_parts) > 1:
         steps = _parts(computed.step_parts, computed.step_seconds.middle, duration, verbose=verbose)
-        tables.append(Table(steps, ("Part of a step", "Time", "Share"), (1, 2)))
+        tables.append(ReportTable(steps, ("Part of a step", "Time", "Share"), (1, 2)))
     if verbose and computed.roofline:
         points = tuple(
             (
@@ -195,13 +198,13 @@ def computation(plan: Plan, *, verbose: bool = False) -> Section:
             )
             for each in computed.roofline
         )
-        tables.append(Table(points, ("Operator", "Kind", "FLOP a byte", "Speed", "Time"), (2, 3, 4)))
+        tables.append(ReportTable(points, ("Operator", "Kind", "FLOP per byte", "Speed", "Time"), (2, 3, 4)))
     return Section("Computation", tables=tuple(tables))
 
 
 def _intensity(plan: Plan) -> str:
     reached, ridge = plan.computation.arithmetic_intensity_flops_per_byte, plan.computation.ridge_flops_per_byte
-    return f"{figure(reached)} FLOP a byte where the device turns at {figure(ridge)}"
+    return f"{figure(reached)} FLOP per byte; the device is balanced at {figure(ridge)}"
 
 
 def _utilisation(plan: Plan) -> str:
@@ -211,11 +214,11 @@ def _utilisation(plan: Plan) -> str:
 
 
 def scaling(plan: Plan) -> Section:
-    """More devices, other batches."""
+    """Return the section on other numbers of devices and other batches."""
     tables = [
-        Table(
+        ReportTable(
             tuple(map(_scaling_row, rows)),
-            ("Devices", "Batch", "Layout", "Step", "Samples/s", "Efficiency", "Whole run", "Memory", "Cost"),
+            ("Devices", "Batch", "Layout", "Step", "Samples/s", "Efficiency", "Complete run", "Memory", "Cost"),
             (0, 1, 3, 4, 5, 6, 7, 8),
         )
         for rows in (plan.scaling_devices, plan.scaling_batches)
@@ -240,7 +243,7 @@ def _scaling_row(row: ScalingRow) -> tuple[str, ...]:
 
 
 def cost(plan: Plan, *, verbose: bool = False) -> Section:
-    """What providers would charge."""
+    """Return the section on cost, with the offers of providers."""
     shown = plan.cost.offers if verbose else plan.cost.offers[:_SHOWN_OFFERS]
     rows = tuple(
         (
@@ -257,14 +260,14 @@ def cost(plan: Plan, *, verbose: bool = False) -> Section:
         text.append(f"{spread(plan.cost.cost_usd, money)}, {plan.cost.price_basis}.")
     else:
         text.append(f"{plan.cost.price_basis[:1].upper()}{plan.cost.price_basis[1:]}.")
-    heads = ("Offer", "Where and when", "An hour", "On demand", "Spot")
-    return Section("Cost", tuple(text), (Table(rows, heads, (2, 3, 4)),) if rows else ())
+    heads = ("Offer", "Region and date", "Per hour", "On demand", "Spot")
+    return Section("Cost", tuple(text), (ReportTable(rows, heads, (2, 3, 4)),) if rows else ())
 
 
 def _device_time(hours: Interval) -> str:
     if hours.middle >= 1:
         return f"{spread(hours, figure)} device-hours."
-    return f"{spread(hours.times(3600), duration)} of a device."
+    return f"{spread(hours.times(3600), duration)} of one device."
 
 
 def _money(dollars: float | None) -> str:
@@ -276,7 +279,7 @@ def _cost(dollars: Interval | None) -> str:
 
 
 def recommendations(plan: Plan) -> Section:
-    """What to change first."""
+    """Return the section with recommendations."""
     points = tuple(
         f"{each.change}: {each.because}" + (f" ({each.effect})" if each.effect else "") for each in plan.recommendations
     )
@@ -284,12 +287,16 @@ def recommendations(plan: Plan) -> Section:
 
 
 def _parts(
-    parts: Iterable[Part], whole: float, told: Callable[[float], str], *, verbose: bool
+    parts: Iterable[NamedAmount], total: float, formatted: Callable[[float], str], *, verbose: bool
 ) -> tuple[tuple[str, ...], ...]:
-    """Largest first; what is nothing is left out unless everything is asked for."""
-    shown = [each for each in parts if verbose or each.amount.middle > NEGLIGIBLE * whole]
+    """Return rows with the largest part first; negligible parts are only shown in verbose reports."""
+    shown = [each for each in parts if verbose or each.amount.middle > NEGLIGIBLE * total]
     return tuple(
-        (each.name.replace("_", " "), spread(each.amount, told), percent(each.amount.middle / whole) if whole else "–")
+        (
+            each.name.replace("_", " "),
+            spread(each.amount, formatted),
+            percent(each.amount.middle / total) if total else "–",
+        )
         for each in sorted(shown, key=lambda each: -each.amount.middle)
     )
 

@@ -1,4 +1,4 @@
-"""A plan of invented figures, for whoever tests what becomes of plans."""
+"""Sample plans with invented values, for tests of what is made from plans."""
 
 from msgspec.structs import replace
 
@@ -12,10 +12,10 @@ from flyball_planner.plan.plan import (
     LayoutSection,
     MemorySection,
     ModelSection,
+    NamedAmount,
     OfferRow,
-    Part,
     Plan,
-    Recommendation,
+    PlanRecommendation,
     RooflinePoint,
     ScalingRow,
     TrainingSection,
@@ -25,12 +25,12 @@ GIB = 1024.0**3
 
 
 def around(value: float) -> Interval:
-    """Ten per cent either way."""
+    """Return an interval of ten per cent on both sides."""
     return Interval.around(value, 0.1, 0.1)
 
 
 def scaling_row(devices: int, efficiency: float, verdict: str = "fits") -> ScalingRow:
-    """A row of a run that takes 1,000 hours on one device."""
+    """Return a row of a run that takes 1,000 hours on one device."""
     seconds = 3.6e6 / (devices * efficiency)
     return ScalingRow(
         devices,
@@ -48,7 +48,7 @@ def scaling_row(devices: int, efficiency: float, verdict: str = "fits") -> Scali
 
 
 def sample_plan(title: str = "GPT-2 XL on eight GPUs") -> Plan:
-    """Every section has something to say."""
+    """Return a plan with content in every section."""
     return Plan(
         title=title,
         model=_model(),
@@ -69,7 +69,7 @@ def sample_plan(title: str = "GPT-2 XL on eight GPUs") -> Plan:
         scaling_batches=(scaling_row(8, 1.0), scaling_row(8, 1.04)),
         alternatives=(Alternative("8-way data parallel, ZeRO-2", around(4.8), 70.0, "fits"),),
         recommendations=(
-            Recommendation("Compile the model", "elementwise operators take 13 % of a step", "5 … 10 % faster"),
+            PlanRecommendation("Compile the model", "elementwise operators take 13 % of a step", "5 … 10 % faster"),
         ),
         assumptions=("Attention never writes its scores.",),
         warnings=("The price list is 123 days old.",),
@@ -77,7 +77,7 @@ def sample_plan(title: str = "GPT-2 XL on eight GPUs") -> Plan:
 
 
 def _model() -> ModelSection:
-    """The sizes of GPT-2 XL."""
+    """Return the sizes of GPT-2 XL."""
     return ModelSection(
         "gpt2-xl",
         "transformer",
@@ -94,7 +94,7 @@ def _model() -> ModelSection:
 
 
 def _hardware() -> HardwareSection:
-    """One host of eight A100."""
+    """Return a host with eight A100."""
     return HardwareSection(
         "A100-SXM4-80GB",
         "gpu",
@@ -111,12 +111,12 @@ def _hardware() -> HardwareSection:
         "NVLink 3, 300 GB/s",
         "",
         "high",
-        "the maker's datasheet",
+        "the vendor's datasheet",
     )
 
 
 def _layout() -> LayoutSection:
-    """Data parallel, with optimizer states shared out."""
+    """Return data parallelism with sharded optimizer states."""
     return LayoutSection(
         8,
         1,
@@ -136,16 +136,16 @@ def _layout() -> LayoutSection:
 
 
 def _memory() -> MemorySection:
-    """Most of it activations, and some room left."""
+    """Return memory that mostly consists of activations and fits."""
     return MemorySection(
         (
-            Part("weights", Interval.exactly(3 * GIB)),
-            Part("gradients", Interval.exactly(6 * GIB)),
-            Part("optimizer_states", Interval.exactly(2.3 * GIB)),
-            Part("activations", around(42 * GIB)),
-            Part("logits", around(5 * GIB)),
-            Part("context", around(0.6 * GIB)),
-            Part("offloaded", Interval.exactly(0.0)),
+            NamedAmount("weights", Interval.exactly(3 * GIB)),
+            NamedAmount("gradients", Interval.exactly(6 * GIB)),
+            NamedAmount("optimizer_states", Interval.exactly(2.3 * GIB)),
+            NamedAmount("activations", around(42 * GIB)),
+            NamedAmount("logits", around(5 * GIB)),
+            NamedAmount("context", around(0.6 * GIB)),
+            NamedAmount("offloaded", Interval.exactly(0.0)),
         ),
         around(58 * GIB),
         around(61 * GIB),
@@ -161,7 +161,7 @@ def _memory() -> MemorySection:
 
 
 def _computation() -> ComputationSection:
-    """Three days, bound by computing."""
+    """Return a compute-bound run of three days."""
     operators = (
         RooflinePoint("ffn_in", "matmul", 420.0, 2.1e14, 0.42),
         RooflinePoint("attention", "attention", 180.0, 1.3e14, 0.2),
@@ -174,9 +174,9 @@ def _computation() -> ComputationSection:
         "3 days 5 h",
         around(4.7),
         (
-            Part("forward_and_backward", around(4.3)),
-            Part("gradient_exchange", around(0.3)),
-            Part("optimizer", around(0.1)),
+            NamedAmount("forward_and_backward", around(4.3)),
+            NamedAmount("gradient_exchange", around(0.3)),
+            NamedAmount("optimizer", around(0.1)),
         ),
         109.0,
         111_600.0,
@@ -193,11 +193,11 @@ def _computation() -> ComputationSection:
 
 
 def _cost() -> CostSection:
-    """One offer, listed and spot."""
+    """Return one offer with prices on demand and on spot."""
     return CostSection(
         around(613.0),
         around(1226.0),
-        "at $2.00 a device-hour (AWS p4de.24xlarge, spot)",
+        "at $2.00 per device-hour (AWS p4de.24xlarge, spot)",
         (
             OfferRow(
                 "AWS",
@@ -217,7 +217,7 @@ def _cost() -> CostSection:
 
 
 def hostile_plan() -> Plan:
-    """Names from elsewhere that try to be more than text."""
+    """Return a plan whose names contain markup."""
     evil = "<script>alert(1)</script>|`x`\n# no"
     plan = sample_plan(evil)
     return replace(

@@ -1,1 +1,1 @@
-"""Runs growing sizes for real, finds the law by which time grows, and says what far larger sizes would take."""
+"""Runs a task at growing sizes, finds the law of its time, and predicts much larger sizes."""

@@ -1,8 +1,8 @@
-"""Which law measured times follow, and what it foretells: all laws weighed against each other, none believed alone.
+"""Fits growth laws to measured times. A forecast weighs all laws instead of choosing one.
 
-A time is `scale · ((1 − v) · growth(n) + v)`, with growth 1 at the largest size measured and v the share that does not
-grow; its error is a factor. For each law and v the likelihood over scale and error has a closed form, so the
-probability of each is exact on a grid of v, and a forecast is drawn from all of them in proportion.
+A time is `scale · ((1 − v) · growth(n) + v)`, with growth 1 at the largest measured size and v the share that does not
+grow; its error is a factor. For each law and v, the likelihood over scale and error has a closed form. So the
+probability of each is exact on a grid of v, and forecasts are drawn from all of them in proportion.
 """
 
 from collections.abc import Sequence
@@ -16,28 +16,28 @@ from flyball_planner.scaling.laws import CONSTANT, LAWS, Law, Numbers
 from flyball_reports.errors import InputError
 from flyball_reports.figures import percent
 
-FEWEST_SIZES = 3  # two would fit a constant and any law
+FEWEST_SIZES = 3  # two sizes fit every law
 SMALLEST_FIXED_SHARE = 1e-8
 GRID = 240
-PRIOR_ERROR = 0.02  # clocks and schedulers disturb every measurement by about this much …
-PRIOR_MEASUREMENTS = 2.0  # … which is believed as if so many measurements had shown it
-DRIFT_A_DECADE = 0.05  # caches, page tables and allocators change the pace where nothing was measured; a factor's error
+PRIOR_ERROR = 0.02  # clocks and schedulers disturb every measurement by about this share
+PRIOR_MEASUREMENTS = 2.0  # weight of that prior, in measurements
+DRIFT_A_DECADE = 0.05  # error of a factor per decade beyond the measurements, from caches, page tables and allocators
 DRAWS = 10_000
-SEED = 20_240_901  # draws are the same each time: a forecast must not change when it is asked for again
-NEGLIGIBLE = 1e-6  # a form less probable than this is not drawn
-CLEAR = 0.9  # a law this probable is called found
-POOR_FIT = 0.25  # a typical error beyond which no law describes the times
+SEED = 20_240_901  # fixed, so that repeating a forecast gives the same result
+NEGLIGIBLE = 1e-6  # less probable forms are not drawn
+CLEAR = 0.9  # a law of this probability counts as found
+POOR_FIT = 0.25  # typical error above which no law describes the times
 
 
 class Point(Struct, frozen=True):
-    """One measured run."""
+    """The size and time of one measured run."""
 
     size: float
     seconds: float
 
 
 class Component(Struct, frozen=True):
-    """One law with one fixed share: how probable it is, and what it makes of the measured times."""
+    """A law with a fixed share: its probability, and its scale for the measured times."""
 
     law: Law
     fixed_share: float
@@ -46,16 +46,16 @@ class Component(Struct, frozen=True):
 
 
 class ScalingFit(Struct, frozen=True, dict=True):
-    """What is known after measuring."""
+    """The result of a fit."""
 
     points: tuple[Point, ...]
     components: tuple[Component, ...]
-    error: float  # typical relative error of a single measurement about the likeliest component
+    error: float  # typical relative error of one measurement around the most likely component
     freedom: float
 
     @cached_property
     def probabilities(self) -> dict[str, float]:
-        """Of each law."""
+        """Return the probability of each law."""
         found = dict.fromkeys((law.name for law in LAWS), 0.0)
         for component in self.components:
             found[component.law.name] += component.weight
@@ -63,28 +63,28 @@ class ScalingFit(Struct, frozen=True, dict=True):
 
     @property
     def law(self) -> str:
-        """The likeliest law."""
+        """Return the most likely law."""
         return max(self.probabilities, key=self.probabilities.__getitem__)
 
     @property
     def likeliest(self) -> Component:
-        """The likeliest law's likeliest form."""
+        """Return the most likely form of the most likely law."""
         return max((each for each in self.components if each.law.name == self.law), key=lambda each: each.weight)
 
     @property
     def largest(self) -> float:
-        """The largest size that was measured."""
+        """Return the largest measured size."""
         return max(point.size for point in self.points)
 
     def seconds(self, size: float) -> Interval:
-        """What a run of this size will take, nine times in ten."""
+        """Return the 90 % interval of a run of this size."""
         return self.curve([size])[0]
 
     def curve(self, sizes: Sequence[float]) -> list[Interval]:
-        """The same of many sizes: what a plot shows."""
+        """Return the intervals of many sizes, for a plot."""
         wanted = np.array(sizes, dtype=float)
         if not np.all(wanted >= 1):
-            raise InputError("sizes start at 1; ask for a whole number of samples")
+            raise InputError("a size must be at least 1")
         draws = np.random.default_rng(SEED)
         chosen = draws.choice(len(self.components), size=DRAWS, p=[each.weight for each in self.components])
         errors = self.error * draws.standard_t(self.freedom, DRAWS) * np.sqrt(1 + 1 / len(self.points))
@@ -96,19 +96,21 @@ class ScalingFit(Struct, frozen=True, dict=True):
         return [Interval(float(low), float(middle), float(high)) for low, middle, high in ends.T]
 
     @property
-    def doubts(self) -> tuple[str, ...]:
-        """What should keep a reader from believing more than was measured."""
+    def caveats(self) -> tuple[str, ...]:
+        """Return warnings about the limits of the forecast."""
         found = []
         second = sorted(self.probabilities.items(), key=lambda each: -each[1])[:2]
         if second[0][1] < CLEAR:
-            told = " or ".join(f"{name} ({percent(share)})" for name, share in second)
-            found.append(f"the law is not clear: {told}; measure a larger size")
+            laws = " or ".join(f"{name} ({percent(share)})" for name, share in second)
+            found.append(f"the law is not clear: {laws}; measure a larger size")
         if self.error > POOR_FIT:
-            off = f"typical error {percent(self.error)}"
-            found.append(f"no law describes the times well ({off}); repeat runs, or look for a cause")
+            typical = f"typical error {percent(self.error)}"
+            found.append(f"no law describes the times well ({typical}); repeat the runs or look for a cause")
         fixed = self.likeliest.fixed_share
         if self.likeliest.law is not CONSTANT and fixed > 0.5:
-            found.append(f"{percent(fixed)} of the largest run does not grow: measure a size where growth outweighs it")
+            found.append(
+                f"{percent(fixed)} of the largest run does not grow with size; measure a size at which growth dominates"
+            )
         return tuple(found)
 
 
@@ -118,8 +120,8 @@ def fit(points: Sequence[Point]) -> ScalingFit:
     >>> found = fit([Point(size, 0.2 + size * 1e-4) for size in (100, 1_000, 10_000, 50_000) for _ in range(3)])
     >>> found.law
     'O(n)'
-    >>> foreseen = found.seconds(1e9)
-    >>> 0.5e5 < foreseen.low <= foreseen.middle <= foreseen.high < 10e5
+    >>> forecast = found.seconds(1e9)
+    >>> 0.5e5 < forecast.low <= forecast.middle <= forecast.high < 10e5
     True
     """
     sizes, logs = _checked(points)
@@ -140,13 +142,13 @@ def fit(points: Sequence[Point]) -> ScalingFit:
 
 
 class _Weighed(Struct, frozen=True):
-    """One law with every fixed share."""
+    """One law with every fixed share of the grid."""
 
     law: Law
     shares: Numbers
     log_scales: Numbers
     squares: Numbers
-    evidence: Numbers  # logarithm of how probable each is
+    evidence: Numbers  # logarithm of the probability of each
 
 
 def _weighed(law: Law, sizes: Numbers, logs: Numbers, freedom: float) -> _Weighed:
@@ -161,17 +163,17 @@ def _weighed(law: Law, sizes: Numbers, logs: Numbers, freedom: float) -> _Weighe
 def _checked(points: Sequence[Point]) -> tuple[Numbers, Numbers]:
     wrong = [point for point in points if not (point.size >= 1 and point.seconds > 0 and np.isfinite(point.seconds))]
     if wrong:
-        raise InputError(f"a size of {wrong[0].size:g} that took {wrong[0].seconds:g} s is no measurement")
+        raise InputError(f"invalid measurement: a size of {wrong[0].size:g} in {wrong[0].seconds:g} s")
     if len({point.size for point in points}) < FEWEST_SIZES:
         raise InputError(f"a law needs at least {FEWEST_SIZES} different sizes; measure more")
     return np.array([point.size for point in points], float), np.log([point.seconds for point in points])
 
 
 def _fixed_shares() -> tuple[Numbers, Numbers]:
-    """Shares on a grid, with how probable each is before anything was measured.
+    """Return shares on a grid with their prior probabilities.
 
-    Half of that is spread evenly over the magnitudes of the share and half over the share itself: a fixed part may be
-    anything from nothing to nearly all, yet growth that hides below the noise is no likelier than its share.
+    Half of the prior is uniform over the magnitudes of the share, half over the share itself. A fixed part may be
+    anything from nothing to nearly everything, but growth that hides below the noise is not more likely than its share.
     """
     small = np.geomspace(SMALLEST_FIXED_SHARE, 0.5, 2 * GRID // 3)
     large = 1 - np.geomspace(0.5, 1e-4, GRID // 3 + 1)[1:]

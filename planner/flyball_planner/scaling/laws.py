@@ -10,7 +10,7 @@ Numbers = NDArray[np.float64]
 
 
 class Law(Struct, frozen=True):
-    """How the part of the time that grows does so; beside it there may be a part that does not."""
+    """The growth of a part of the time; another part may be constant."""
 
     name: str
     growth: Callable[[Numbers], Numbers]

@@ -1,1 +1,1 @@
-"""What is to be planned, as its user writes it: YAML whose every fault is told with its line."""
+"""Specifications in YAML: what to plan, with all mistakes reported by line."""

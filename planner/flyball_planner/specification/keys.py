@@ -1,5 +1,4 @@
-"""The keys of a specification, section by section: what each expects and what it means. The reference in the documents
-and every message follow from this list."""
+"""The keys of a specification by section, with expected values and meaning. The documents and all messages use them."""
 
 from collections.abc import Sequence
 
@@ -7,120 +6,132 @@ from flyball_planner.catalogue.prices import PROVIDERS
 from flyball_planner.configurations.streaming import Disk
 from flyball_planner.precision import PRECISIONS
 from flyball_planner.training import Attention, Checkpointing, Method, Offload, Sharding
-from flyball_reports.specification.sections import Key
+from flyball_reports.specification.sections import SectionKey
 from flyball_reports.specification.value_readers import (
     anything,
     choice,
     flag,
+    integer,
     many,
     member,
     number,
     text,
-    whole,
 )
 
 MOST_DEVICES = 1_000_000
 
 FILE = (
-    Key("title", text(), "what the report is called"),
-    Key("model", anything(), "what is trained", required=True),
-    Key("training", anything(), "how it is trained"),
-    Key("hardware", anything(), "what it runs on", required=True),
-    Key("layout", anything(), "how it is spread over devices; left out, the fastest that fits is searched"),
-    Key("scalability", anything(), "other numbers of devices and other batches to compare"),
-    Key("loading", anything(), "how the data reach the devices; left out, they are never waited for"),
-    Key("calibration", anything(), "measured runs that narrow the estimates: a file, or a list of runs"),
-    Key("cost", anything(), "at which price"),
-    Key("report", anything(), "how the plan is written where the command line does not say"),
+    SectionKey("title", text(), "title of the report"),
+    SectionKey("model", anything(), "the model", required=True),
+    SectionKey("training", anything(), "batch, length, optimizer, precision"),
+    SectionKey("hardware", anything(), "the devices and machines", required=True),
+    SectionKey(
+        "layout", anything(), "how the training is distributed over devices; default: the fastest layout that fits"
+    ),
+    SectionKey("scalability", anything(), "other numbers of devices and other batch sizes to compare"),
+    SectionKey("loading", anything(), "data loading; default: no step waits for data"),
+    SectionKey("calibration", anything(), "measured runs that correct the estimates: a file or a list of runs"),
+    SectionKey("cost", anything(), "the price of the run"),
+    SectionKey("report", anything(), "defaults for the command line's output options"),
 )
 
 MODEL = (
-    Key("name", text(), "a model that Flyball knows: see flyball models --list"),
-    Key("huggingface", anything(), "a config.json, as a path beside this file or as keys"),
-    Key("shape", anything(), "the dimensions of a transformer of your own"),
+    SectionKey("name", text(), "a known model; see flyball models --list"),
+    SectionKey("huggingface", anything(), "a config.json: its path relative to this file, or its keys"),
+    SectionKey("shape", anything(), "the dimensions of your own transformer"),
 )
-"""What says which model; all other keys of the section are that model's own."""
+"""The keys that select a model; all other keys of the section belong to that model."""
 
 TRAINING = (
-    Key("batch_size", whole(), "samples an optimizer step, over all devices"),
-    Key("sequence", whole(at_most=1e8), "tokens of a sample"),
-    Key("epochs", number(above=0), "passes over the samples"),
-    Key("samples", whole(), "samples of one epoch"),
-    Key("tokens", number(above=0), "tokens in all; 26B is 26 billion"),
-    Key("steps", whole(), "optimizer steps in all"),
-    Key("optimizer", text(), "what updates the weights"),
-    Key("precision", choice(PRECISIONS), "which formats are multiplied in and kept"),
-    Key("method", member(Method), "which weights are trained"),
-    Key("lora_rank", whole(at_most=65536), "of LoRA and QLoRA"),
-    Key("lora_targets", many(choice(("q", "k", "v", "o", "gate", "up", "down"))), "the matrices that LoRA adds to"),
-    Key("attention", member(Attention), "whether scores lie in memory"),
-    Key("compiled", flag(), "torch.compile fuses elementwise operators"),
-    Key("framework", choice(("pytorch", "megatron", "deepspeed")), "they keep gradients and buffers differently"),
-    Key("fp32_gradients", flag(), "gradients are accumulated in fp32"),
-    Key("fused_loss", flag(), "logits never stand whole"),
+    SectionKey("batch_size", integer(), "samples per optimizer step over all devices"),
+    SectionKey("sequence", integer(at_most=1e8), "tokens per sample"),
+    SectionKey("epochs", number(above=0), "passes over the data"),
+    SectionKey("samples", integer(), "samples per epoch"),
+    SectionKey("tokens", number(above=0), "tokens in total; 26B is 26 billion"),
+    SectionKey("steps", integer(), "optimizer steps in total"),
+    SectionKey("optimizer", text(), "the optimizer, in any spelling"),
+    SectionKey("precision", choice(PRECISIONS), "number formats of the arithmetic and of what is stored"),
+    SectionKey("method", member(Method), "the weights that are trained"),
+    SectionKey("lora_rank", integer(at_most=65536), "rank of LoRA and QLoRA"),
+    SectionKey(
+        "lora_targets", many(choice(("q", "k", "v", "o", "gate", "up", "down"))), "the matrices that LoRA applies to"
+    ),
+    SectionKey("attention", member(Attention), "flash attention, or scores that are written to memory"),
+    SectionKey("compiled", flag(), "true if torch.compile is used"),
+    SectionKey(
+        "framework",
+        choice(("pytorch", "megatron", "deepspeed")),
+        "the framework; each stores gradients and buffers differently",
+    ),
+    SectionKey("fp32_gradients", flag(), "true if gradients are accumulated in fp32"),
+    SectionKey("fused_loss", flag(), "true if the loss is computed in chunks or fused, without storing all logits"),
 )
 
 HARDWARE = (
-    Key("device", text(), "an accelerator or processor: see flyball hardware --list"),
-    Key("devices", whole(at_most=MOST_DEVICES), "how many"),
-    Key("devices_per_node", whole(at_most=4096), "of them, in one machine"),
-    Key("network", text(), "between machines, as in 400 Gbit/s InfiniBand"),
-    Key("host_memory_gb", number(above=0), "of one machine"),
-    Key("host_cores", whole(at_most=65536), "of one machine"),
+    SectionKey("device", text(), "an accelerator or processor; see flyball hardware --list"),
+    SectionKey("devices", integer(at_most=MOST_DEVICES), "number of devices"),
+    SectionKey("devices_per_node", integer(at_most=4096), "devices per machine"),
+    SectionKey("network", text(), "network between machines, such as 400 Gbit/s InfiniBand"),
+    SectionKey("host_memory_gb", number(above=0), "memory of one machine"),
+    SectionKey("host_cores", integer(at_most=65536), "processor cores of one machine"),
 )
 
 LAYOUT = (
-    Key("tensor", whole(at_most=4096), "devices that share each matrix"),
-    Key("pipeline", whole(at_most=4096), "stages that layers are divided into"),
-    Key("interleave", whole(at_most=1024), "model chunks a pipeline stage"),
-    Key("context", whole(at_most=4096), "devices that share a sequence"),
-    Key("expert", whole(at_most=4096), "devices that share the experts"),
-    Key("micro_batch", whole(), "samples that a device takes at once"),
-    Key("sharding", member(Sharding), "what data-parallel ranks divide among themselves"),
-    Key("shard_group", whole(at_least=0, at_most=MOST_DEVICES), "ranks that divide; 0: all"),
-    Key("sequence_parallel", flag(), "norms and dropout are shared as tensors are"),
-    Key("checkpointing", member(Checkpointing), "activations that are computed again"),
-    Key("offload", member(Offload), "what lies in the host's memory"),
+    SectionKey("tensor", integer(at_most=4096), "devices that share each matrix (tensor parallelism)"),
+    SectionKey("pipeline", integer(at_most=4096), "stages that the layers are divided into (pipeline parallelism)"),
+    SectionKey("interleave", integer(at_most=1024), "model chunks per pipeline stage"),
+    SectionKey("context", integer(at_most=4096), "devices that share a sequence (context parallelism)"),
+    SectionKey("expert", integer(at_most=4096), "devices that share the experts (expert parallelism)"),
+    SectionKey("micro_batch", integer(), "samples per device and forward pass"),
+    SectionKey("sharding", member(Sharding), "states that are divided among data-parallel ranks"),
+    SectionKey("shard_group", integer(at_least=0, at_most=MOST_DEVICES), "ranks that share the states; 0: all"),
+    SectionKey("sequence_parallel", flag(), "true if norms and dropout are split like tensors"),
+    SectionKey("checkpointing", member(Checkpointing), "activations that are recomputed"),
+    SectionKey("offload", member(Offload), "data that are stored in the host's memory"),
 )
 
 LOADING = (
-    Key("samples_per_second", number(above=0), "what the loader of one node was measured to deliver"),
-    Key("bytes_per_sample", number(above=0), "as it lies in the storage; 110k is 110,000"),
-    Key("storage", choice(Disk), "the kind of disk of one node, where its bandwidth is not known"),
-    Key("storage_mb_per_second", number(above=0), "what one node reads from its storage, in 10⁶ bytes a second"),
-    Key("cpu_ms_per_sample", number(above=0), "of one core, to decode and transform a sample"),
-    Key("workers", whole(at_least=0, at_most=4096), "loading processes a device; 0: the training process loads itself"),
+    SectionKey("samples_per_second", number(above=0), "measured rate of one node's loader"),
+    SectionKey("bytes_per_sample", number(above=0), "size of a sample in the storage; 110k is 110,000"),
+    SectionKey("storage", choice(Disk), "kind of a node's disk, if its bandwidth is unknown"),
+    SectionKey("storage_mb_per_second", number(above=0), "read rate of a node's storage, in 10⁶ bytes per second"),
+    SectionKey("cpu_ms_per_sample", number(above=0), "time of one core to decode and transform a sample"),
+    SectionKey(
+        "workers", integer(at_least=0, at_most=4096), "loading processes per device; 0: the training process loads"
+    ),
 )
 
 MEASURED = (
-    Key("step_seconds", number(above=0), "of an optimizer step, without the first ones"),
-    Key("samples_per_second", number(above=0), "of all devices, in place of step_seconds"),
-    Key("tokens_per_second", number(above=0), "of all devices, in place of step_seconds"),
-    Key("allocated_bytes", number(above=0), "peak of the fullest device: torch.cuda.max_memory_allocated()"),
-    Key("reserved_bytes", number(above=0), "the same: torch.cuda.max_memory_reserved()"),
-    Key("driver_bytes", number(above=0), "the same, as nvidia-smi shows it"),
+    SectionKey("step_seconds", number(above=0), "time of an optimizer step, without the first steps"),
+    SectionKey("samples_per_second", number(above=0), "rate of all devices, instead of step_seconds"),
+    SectionKey("tokens_per_second", number(above=0), "rate of all devices, instead of step_seconds"),
+    SectionKey("allocated_bytes", number(above=0), "peak on the fullest device: torch.cuda.max_memory_allocated()"),
+    SectionKey("reserved_bytes", number(above=0), "the same: torch.cuda.max_memory_reserved()"),
+    SectionKey("driver_bytes", number(above=0), "the same, as reported by nvidia-smi"),
 )
-"""What a run was measured to take; at least one of them."""
+"""Measured results of a run; at least one is required."""
 
 SCALABILITY = (
-    Key("devices", many(whole(at_most=MOST_DEVICES)), "numbers of devices to compare"),
-    Key("batch_sizes", many(whole()), "batches to compare"),
+    SectionKey("devices", many(integer(at_most=MOST_DEVICES)), "numbers of devices to compare"),
+    SectionKey("batch_sizes", many(integer()), "batch sizes to compare"),
 )
 
 COST = (
-    Key("usd_per_device_hour", number(at_least=0, at_most=1e6), "your own price; left out, the cheapest known offer"),
-    Key("provider", choice(PROVIDERS), "only this provider's offers"),
-    Key("region", text(), "only offers of this region"),
-    Key("spot", flag(), "at spot prices, where there are any"),
+    SectionKey(
+        "usd_per_device_hour", number(at_least=0, at_most=1e6), "your own price; default: the cheapest known offer"
+    ),
+    SectionKey("provider", choice(PROVIDERS), "only this provider's offers"),
+    SectionKey("region", text(), "only offers in this region"),
+    SectionKey("spot", flag(), "true to use spot prices if there are any"),
 )
 
 REPORT = (
-    Key("format", choice(("markdown", "json", "html")), "of the report"),
-    Key("output", text(), "the file that it is written to"),
-    Key("verbose", flag(), "nothing is left out"),
+    SectionKey("format", choice(("markdown", "json", "html")), "format of the report"),
+    SectionKey("output", text(), "file to which the report is written"),
+    SectionKey("verbose", flag(), "true to show everything"),
 )
 
-SECTIONS: dict[str, Sequence[Key]] = {
+SECTIONS: dict[str, Sequence[SectionKey]] = {
     "model": MODEL,
     "training": TRAINING,
     "hardware": HARDWARE,

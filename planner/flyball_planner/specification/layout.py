@@ -1,35 +1,33 @@
-"""The section `layout`: how devices share the work, where the user wants no search."""
+"""The section `layout`: a layout that the user specifies instead of a search."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from flyball_planner.catalogue.hardware import Machine
-from flyball_planner.layouts.columns import Layout, Layouts
+from flyball_planner.catalogue.hardware import TrainingMachine
+from flyball_planner.layouts.layout import Layouts, ParallelLayout
 from flyball_planner.layouts.rules import refusals
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.training import Training
-from flyball_reports.specification.sections import Findings
+from flyball_reports.specification.sections import SpecificationFaults
 
 
 def read_layout(
-    said: Mapping[str, Any],
+    values: Mapping[str, Any],
     subject: TransformerShape | ModelCost,
     training: Training,
-    machine: Machine,
-    findings: Findings,
-) -> Layout | None:
-    """The layout that is asked for; nothing where the section is left out, or breaks a rule, which is told."""
-    if not said:
+    machine: TrainingMachine,
+    faults: SpecificationFaults,
+) -> ParallelLayout | None:
+    """Return the specified layout; nothing if the section is missing or breaks a rule, which is reported."""
+    if not values:
         return None
-    layout = Layout(devices=machine.devices, devices_a_node=machine.devices_a_node, **said)
+    layout = ParallelLayout(devices=machine.devices, devices_a_node=machine.devices_a_node, **values)
     if layout.data < 1:
         needed = layout.tensor * layout.pipeline * layout.context
-        findings.add(
-            "layout", f"tensor × pipeline × context is {needed}, more than the {machine.devices} devices there are"
-        )
+        faults.add("layout", f"tensor × pipeline × context is {needed}, but there are only {machine.devices} devices")
         return None
     broken = [each.reason for each in refusals(subject, training, Layouts.of(layout)) if each.broken.any()]
     for reason in broken:
-        findings.add("layout", reason)
+        faults.add("layout", reason)
     return None if broken else layout

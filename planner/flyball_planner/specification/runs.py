@@ -1,6 +1,6 @@
-"""Measured runs from a file: CSV with a line a run, or YAML and JSON with a list of runs; the keys are the same.
+"""Reads measured runs from CSV with a line per run, or from YAML or JSON with a list of runs.
 
-A run is told by the keys of a specification, without their sections, and by what was measured.
+The keys of a run are those of a specification without their sections, and the measured results.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,25 +9,25 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from flyball_planner.calibration.measured import MeasuredRun, MeasuredRuns, Refused
-from flyball_planner.layouts.columns import Layout, Layouts
+from flyball_planner.calibration.measured_runs import MeasuredRun, MeasuredRuns, Refused
+from flyball_planner.layouts.layout import Layouts, ParallelLayout
 from flyball_planner.layouts.rules import refusals
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.specification.keys import HARDWARE, LAYOUT, MEASURED, TRAINING
 from flyball_planner.specification.specification import Specification
 from flyball_planner.specification.table import table_rows
 from flyball_reports.specification.document import read_document
-from flyball_reports.specification.entry import Entry
 from flyball_reports.specification.problems import Problem, SpecificationError, unknown
-from flyball_reports.specification.sections import Findings, Key, read_section
+from flyball_reports.specification.sections import SectionKey, SpecificationFaults, read_section
+from flyball_reports.specification.source_value import SourceValue
 from flyball_reports.specification.value_readers import text
 
 Files = Callable[[str], str]
-Resolve = Callable[[Entry], Specification]
-"""From the sections of a specification to what they name; raises `SpecificationError`."""
+Resolve = Callable[[SourceValue], Specification]
+"""Resolves the sections of a specification; raises `SpecificationError`."""
 
 LENGTHS = {"epochs", "samples", "tokens", "steps"}
-"""A run teaches of its steps, however many there were."""
+"""Keys that a run does not need, because its steps are measured, not its length."""
 SECTION_OF = {
     **{key.name: "hardware" for key in HARDWARE},
     **{key.name: "training" for key in TRAINING if key.name not in LENGTHS},
@@ -37,29 +37,31 @@ SECTION_OF = {
 COLUMNS = ("run", "model", *SECTION_OF)
 PACES = ("step_seconds", "samples_per_second", "tokens_per_second")
 OF_MODEL = "model."
-"""A column of this beginning is a key of the model itself, as in model.layers."""
+"""Prefix of columns that are keys of the model, as in model.layers."""
 
-Row = Mapping[str, Entry]
+Row = Mapping[str, SourceValue]
 
 
-def describe_columns() -> tuple[Key, ...]:
-    """What a run may say, with what is expected and what it means."""
+def describe_columns() -> tuple[SectionKey, ...]:
+    """Return the columns of a run, with expected values and meaning."""
     own = (
-        Key("run", text(), "what a report calls the run"),
-        Key("model", text(), "a model by its name; in a list also its keys, or huggingface, or shape"),
-        Key(f"{OF_MODEL}KEY", text(), "a key of the model, as in model.layers: see flyball models --details NAME"),
+        SectionKey("run", text(), "name of the run in reports"),
+        SectionKey("model", text(), "a known model; in a list also its keys, huggingface or shape"),
+        SectionKey(
+            f"{OF_MODEL}KEY", text(), "a key of the model, such as model.layers; see flyball models --details NAME"
+        ),
     )
     return (*own, *(key for key in (*HARDWARE, *TRAINING, *LAYOUT, *MEASURED) if key.name in SECTION_OF))
 
 
 def read_runs(content: str, file: str, resolve: Resolve) -> MeasuredRuns:
-    """The runs of a file; one that cannot be used is refused with its reason, a fault of the file itself is raised."""
+    """Read the runs of a file. A run that cannot be used is refused with its reason; a fault of the file is raised."""
     rows = _rows(content, file)
     problems = [problem for row, _ in rows for problem in unknown_columns(row)]
     if problems:
         raise SpecificationError(list(dict.fromkeys(problems)), file)
     if not rows:
-        raise SpecificationError([Problem(0, "", "holds no run; give at least one")], file)
+        raise SpecificationError([Problem(0, "", "contains no run; add at least one")], file)
     runs: list[MeasuredRun] = []
     refused: list[Refused] = []
     for row, line in rows:
@@ -67,22 +69,22 @@ def read_runs(content: str, file: str, resolve: Resolve) -> MeasuredRuns:
         try:
             runs.append(read_run(row, name, line, resolve))
         except SpecificationError as error:
-            refused.append(Refused(name, "; ".join(map(_told, error.problems))))
+            refused.append(Refused(name, "; ".join(map(_reason, error.problems))))
     return MeasuredRuns(file, tuple(runs), tuple(refused))
 
 
 def unknown_columns(row: Row) -> list[Problem]:
-    """Keys that no run has."""
+    """Return problems for keys that no run has."""
     wrong = [name for name in row if name not in COLUMNS and not name.startswith(OF_MODEL)]
     return [Problem(row[name].line, "", unknown("column", name, COLUMNS)) for name in wrong]
 
 
 def read_run(row: Row, name: str, line: int, resolve: Resolve) -> MeasuredRun:
-    """One run; `SpecificationError` with all that is wrong with it."""
-    findings = Findings([], Entry(dict(row), line))
-    measured = read_section("", Entry(_section(row, "measured"), line), MEASURED, findings)
-    if findings.problems:
-        raise SpecificationError(findings.problems)
+    """Read one run; raises `SpecificationError` with all its problems."""
+    faults = SpecificationFaults([], SourceValue(dict(row), line))
+    measured = read_section("", SourceValue(_section(row, "measured"), line), MEASURED, faults)
+    if faults.problems:
+        raise SpecificationError(faults.problems)
     specification = resolve(_sections(row, line))
     missing = list(_missing(row, specification, measured))
     if missing:
@@ -102,7 +104,7 @@ def _rows(content: str, file: str) -> Sequence[tuple[Row, int]]:
         return [(row, line) for line, row in table_rows(content, file)]
     spaced = (
         content.replace("\t", " ") if PurePath(file).suffix.casefold() == ".json" else content
-    )  # YAML allows no tabs
+    )  # YAML does not allow tabs
     root = read_document(spaced, file)
     runs = root.value.get("runs") if isinstance(root.value, dict) else None
     if runs is None or not isinstance(runs.value, list):
@@ -110,19 +112,21 @@ def _rows(content: str, file: str) -> Sequence[tuple[Row, int]]:
     return [row_of(entry, file) for entry in runs.value]
 
 
-def row_of(entry: Entry, file: str) -> tuple[Row, int]:
-    """One item of a list of runs."""
+def row_of(entry: SourceValue, file: str) -> tuple[Row, int]:
+    """Return an item of a list of runs with its line."""
     if not isinstance(entry.value, dict):
-        raise SpecificationError([Problem(entry.line, "runs", f"expected the keys of a run, not {entry.told()}")], file)
+        raise SpecificationError(
+            [Problem(entry.line, "runs", f"expected the keys of a run, not {entry.description()}")], file
+        )
     return entry.value, entry.line
 
 
 def _name(row: Row, place: str) -> str:
-    said = row.get("run")
-    return f"{said.value} ({place})" if said is not None and said.value else place
+    name = row.get("run")
+    return f"{name.value} ({place})" if name is not None and name.value else place
 
 
-def _told(problem: Problem) -> str:
+def _reason(problem: Problem) -> str:
     key = problem.key.partition(".")[2] if problem.key.partition(".")[0] in _SECTIONS else problem.key
     key = "model" if problem.key == "model.name" else key
     return f"{key}: {problem.message}" if key else problem.message
@@ -131,34 +135,39 @@ def _told(problem: Problem) -> str:
 _SECTIONS = set(SECTION_OF.values())
 
 
-def _section(row: Row, section: str) -> dict[str, Entry]:
+def _section(row: Row, section: str) -> dict[str, SourceValue]:
     return {name: entry for name, entry in row.items() if SECTION_OF.get(name) == section}
 
 
-def _sections(row: Row, line: int) -> Entry:
-    """The same keys in the sections of a specification; one step is as good as many."""
-    model = dict[str, Entry]()
-    said = row.get("model")
-    if said is not None:
-        model |= said.value if isinstance(said.value, dict) else {"name": said}
+def _sections(row: Row, line: int) -> SourceValue:
+    """Return the keys in the sections of a specification."""
+    model = dict[str, SourceValue]()
+    given = row.get("model")
+    if given is not None:
+        model |= given.value if isinstance(given.value, dict) else {"name": given}
     model |= {name.removeprefix(OF_MODEL): entry for name, entry in row.items() if name.startswith(OF_MODEL)}
-    sections: dict[str, Any] = {name: Entry(_section(row, name), line) for name in ("hardware", "training", "layout")}
-    return Entry({"model": Entry(model, line), **sections}, line)
+    sections: dict[str, Any] = {
+        name: SourceValue(_section(row, name), line) for name in ("hardware", "training", "layout")
+    }
+    return SourceValue({"model": SourceValue(model, line), **sections}, line)
 
 
 def _missing(row: Row, found: Specification, measured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What a plan may assume, but a measurement may not; and what it says twice."""
+    """Yield keys that a plan may assume but a measurement must state, and redundant ones."""
     if not measured:
-        yield "step_seconds", f"is missing; give at least one of {', '.join(key.name for key in MEASURED)}"
+        yield (
+            "step_seconds",
+            f"is missing; at least one of these is required: {', '.join(key.name for key in MEASURED)}",
+        )
     pace = [name for name in PACES if name in measured]
     if len(pace) > 1:
-        yield pace[1], f"says the time of a step a second time, beside {pace[0]}; keep one of them"
+        yield pace[1], f"is redundant with {pace[0]}; keep one of them"
     classical = isinstance(found.subject, ModelCost) and not found.subject.trained_by_gradient
     if "batch_size" not in row and "model.batch_size" not in row and not classical and not _own_batch(row):
-        yield "batch_size", "is missing; expected the samples of an optimizer step, over all devices"
+        yield "batch_size", "is missing; expected the samples per optimizer step over all devices"
     language = not isinstance(found.subject, ModelCost) and not found.subject.patches
     if language and "sequence" not in row:
-        yield "sequence", "is missing; expected the tokens of a sample"
+        yield "sequence", "is missing; expected the tokens per sample"
 
 
 def _own_batch(row: Row) -> bool:
@@ -166,16 +175,16 @@ def _own_batch(row: Row) -> bool:
     return model is not None and isinstance(model.value, dict) and "batch_size" in model.value
 
 
-def _layout(row: Row, found: Specification) -> Layout:
-    """As the run says; a micro-batch that is left out is all of a replica's batch."""
+def _layout(row: Row, found: Specification) -> ParallelLayout:
+    """Return the run's layout; by default a micro-batch is the complete batch of a replica."""
     machine = found.machine
-    layout = found.layout or Layout(devices=machine.devices, devices_a_node=machine.devices_a_node)
+    layout = found.layout or ParallelLayout(devices=machine.devices, devices_a_node=machine.devices_a_node)
     if "micro_batch" in row:
         return layout
     return replace(layout, micro_batch=max(1, found.training.global_batch // layout.data))
 
 
-def _refusals(found: Specification, layout: Layout) -> Any:
+def _refusals(found: Specification, layout: ParallelLayout) -> Any:
     if isinstance(found.subject, ModelCost) and not found.subject.trained_by_gradient:
         return ()
     return refusals(found.subject, found.training, Layouts.of(layout))

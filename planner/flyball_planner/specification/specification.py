@@ -1,18 +1,18 @@
-"""A specification whose names are resolved: everything that a plan follows from."""
+"""A specification with all names resolved."""
 
 from msgspec import Struct
 
-from flyball_planner.calibration.measured import MeasuredRuns
-from flyball_planner.catalogue.hardware import Machine
-from flyball_planner.layouts.columns import Layout
+from flyball_planner.calibration.measured_runs import MeasuredRuns
+from flyball_planner.catalogue.hardware import TrainingMachine
+from flyball_planner.layouts.layout import ParallelLayout
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.timing.loading import Loading
 from flyball_planner.training import Training
 
 
-class Price(Struct, frozen=True):
-    """At which price the run is reckoned."""
+class PriceChoice(Struct, frozen=True):
+    """The price to use."""
 
     usd_per_device_hour: float | None = None  # None: the cheapest known offer
     provider: str = ""
@@ -21,7 +21,7 @@ class Price(Struct, frozen=True):
 
 
 class ReportChoice(Struct, frozen=True):
-    """How the report is written where nobody says otherwise."""
+    """Defaults of the report that the command line may override."""
 
     format: str = ""
     output: str = ""
@@ -29,19 +29,19 @@ class ReportChoice(Struct, frozen=True):
 
 
 class Specification(Struct, frozen=True):
-    """What is planned."""
+    """Everything that a plan depends on."""
 
     title: str
     model: str
     subject: TransformerShape | ModelCost
-    training: Training  # `samples` are those of the whole run
-    machine: Machine
-    network: str = ""  # between nodes, as it was said; for other numbers of devices
-    layout: Layout | None = None  # None: the fastest that fits is searched
+    training: Training  # `samples` is for the complete run
+    machine: TrainingMachine
+    network: str = ""  # between nodes, as specified; for other numbers of devices
+    layout: ParallelLayout | None = None  # None: search for the fastest that fits
     device_counts: tuple[int, ...] = ()
     batch_sizes: tuple[int, ...] = ()
-    price: Price = Price()
-    loading: Loading | None = None  # None: the devices never wait for data
-    measured: MeasuredRuns | None = None  # what narrows the estimates
+    price: PriceChoice = PriceChoice()
+    loading: Loading | None = None  # None: steps never wait for data
+    measured: MeasuredRuns | None = None  # runs that correct the estimates
     report: ReportChoice = ReportChoice()
     assumptions: tuple[str, ...] = ()

@@ -1,1 +1,1 @@
-"""Runs a user's command or function over many configurations and ranks them by what they got done a second."""
+"""Runs a command or function with many configurations and ranks them by throughput."""

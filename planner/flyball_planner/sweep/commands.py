@@ -1,4 +1,4 @@
-"""A user's command as something that can be tried: it is told its configuration, and may answer with figures."""
+"""Commands as tasks of a sweep. A command receives its configuration and may print figures."""
 
 import json
 import os
@@ -13,17 +13,18 @@ from msgspec import Struct
 from flyball_reports.errors import InputError
 
 VARIABLE = "FLYBALL_{}"  # FLYBALL_DEPTH and so on, for commands that read their environment
-TAIL_CHARACTERS = 500  # of what a failed command said last
+TAIL_CHARACTERS = 500  # of the output of a failed command
 
 
 class CommandFailed(Exception):
-    """A command ended with an error or took too long."""
+    """A command failed or took too long."""
 
 
 class Command(Struct, frozen=True):
-    """Runs in a process of its own; `{depth}` in an argument becomes the value of `depth`.
+    """A command that runs in its own process; `{depth}` in an argument is replaced by the value of `depth`.
 
-    A last line of standard output that is a JSON object is the command's answer; `patterns` in it counts what was done.
+    If the last line of standard output is a JSON object, it is the command's result; `patterns` in it counts the work
+    done.
     """
 
     arguments: tuple[str, ...]
@@ -32,20 +33,22 @@ class Command(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if not self.arguments:
-            raise InputError("there is no command to run; give at least a program")
+            raise InputError("no command to run; pass at least a program")
 
     def __call__(self, **values: object) -> object:
-        """Run it once; `CommandFailed` where it fails."""
+        """Run the command once; raises `CommandFailed` on failure."""
         with self._started(values) as process:
             try:
-                output, complaint = process.communicate(timeout=self.timeout_seconds)
+                output, errors = process.communicate(timeout=self.timeout_seconds)
             except subprocess.TimeoutExpired:
                 raise CommandFailed(f"took longer than {self.timeout_seconds:g} s") from None
             finally:
                 _end(process)
         if process.returncode:
-            said = complaint.strip() or output.strip()
-            raise CommandFailed(": ".join(filter(None, (f"exit status {process.returncode}", said[-TAIL_CHARACTERS:]))))
+            message = errors.strip() or output.strip()
+            raise CommandFailed(
+                ": ".join(filter(None, (f"exit status {process.returncode}", message[-TAIL_CHARACTERS:])))
+            )
         return _answer(output)
 
     def _started(self, values: Mapping[str, object]) -> "subprocess.Popen[str]":
@@ -67,14 +70,14 @@ class Command(Struct, frozen=True):
 
 
 def _filled(argument: str, values: Mapping[str, object]) -> str:
-    """Only known names are filled in: other braces belong to the command."""
+    """Replace known names only; other braces belong to the command."""
     for name, value in values.items():
         argument = argument.replace("{" + name + "}", str(value))
     return argument
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Whatever the command started and left behind is ended too; nothing is left where all went well."""
+    """Kill everything that the command left running."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""What a sweep tries: every combination of a few values."""
+"""The configurations of a sweep: every combination of some values."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,19 +10,19 @@ Value = int | float | str | bool
 
 DEPTHS = range(3, 11)
 CHUNK_SIZES = range(5, 26)
-QUICK_SAMPLES = 100  # of a run; up to 1,000 are still quick
+QUICK_SAMPLES = 100  # per run; up to 1,000 are still quick
 MOST_CONFIGURATIONS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration(Mapping[str, Value]):
-    """Named values; equal ones are one configuration however they were ordered."""
+class SweepConfiguration(Mapping[str, Value]):
+    """Named values. Configurations with the same values are equal, whatever their order."""
 
     values_by_name: tuple[tuple[str, Value], ...]
 
     @classmethod
-    def of(cls, values: Mapping[str, Value]) -> "Configuration":
-        """From a mapping."""
+    def of(cls, values: Mapping[str, Value]) -> "SweepConfiguration":
+        """Create a configuration from a mapping."""
         return cls(tuple(sorted(values.items())))
 
     def __getitem__(self, name: str) -> Value:
@@ -38,8 +38,8 @@ class Configuration(Mapping[str, Value]):
         return " ".join(f"{name}={value}" for name, value in self.values_by_name)
 
 
-def grid(values: Mapping[str, Iterable[Value]]) -> tuple[Configuration, ...]:
-    """Every combination, the last name varying fastest.
+def grid(values: Mapping[str, Iterable[Value]]) -> tuple[SweepConfiguration, ...]:
+    """Return every combination; the last name varies fastest.
 
     >>> [str(each) for each in grid({"depth": [3, 4], "chunk_size": [5, 10]})]
     ['chunk_size=5 depth=3', 'chunk_size=10 depth=3', 'chunk_size=5 depth=4', 'chunk_size=10 depth=4']
@@ -47,18 +47,18 @@ def grid(values: Mapping[str, Iterable[Value]]) -> tuple[Configuration, ...]:
     choices = {name: each if isinstance(each, range) else tuple(each) for name, each in values.items()}
     empty = [name for name, each in choices.items() if not each]
     if empty or not choices:
-        raise InputError(f"a sweep needs at least one value for each name; {', '.join(empty) or 'there is no name'}")
+        raise InputError(f"a sweep needs at least one value for each name; missing: {', '.join(empty) or 'names'}")
     count = 1
     for each in choices.values():
         count *= len(each)
     if count > MOST_CONFIGURATIONS:
-        raise InputError(f"{count:,} configurations are more than {MOST_CONFIGURATIONS:,}; give fewer values")
+        raise InputError(f"{count:,} configurations exceed the limit of {MOST_CONFIGURATIONS:,}; pass fewer values")
     combined = itertools.product(*choices.values())
-    return tuple(Configuration.of(dict(zip(choices, each, strict=True))) for each in combined)
+    return tuple(SweepConfiguration.of(dict(zip(choices, each, strict=True))) for each in combined)
 
 
 def usual_grid(
     depths: Sequence[int] = DEPTHS, chunk_sizes: Sequence[int] = CHUNK_SIZES, samples: int = QUICK_SAMPLES
-) -> tuple[Configuration, ...]:
-    """Depths and chunk sizes of a hierarchical learner: 168 quick runs unless told otherwise."""
+) -> tuple[SweepConfiguration, ...]:
+    """Return depths and chunk sizes of a hierarchical learner; by default 168 quick runs."""
     return grid({"depth": depths, "chunk_size": chunk_sizes, "samples": [samples]})

@@ -1,4 +1,4 @@
-"""Results on disk, one line each: written before anything else happens, so that a killed sweep goes on where it was."""
+"""A journal of results on disk, so that a sweep that was killed can continue."""
 
 import fcntl
 import json
@@ -14,10 +14,10 @@ from flyball_reports.errors import InputError
 VERSION = 1
 
 
-class Journal:
-    """An append-only file of JSON lines. The first says what is measured, so that two sweeps are never mixed.
+class SweepJournal:
+    """An append-only file of JSON lines. Its first line identifies the measurement, so that sweeps are never mixed.
 
-    A context manager; only one process at a time may hold it.
+    A context manager. Only one process at a time can open it.
     """
 
     def __init__(self, path: Path, subject: Mapping[str, object]) -> None:
@@ -35,7 +35,7 @@ class Journal:
         except BaseException as error:
             self.__exit__(None, None, None)
             if isinstance(error, OSError):
-                raise self._unkept(error) from None
+                raise self._write_error(error) from None
             raise
         return self
 
@@ -43,42 +43,42 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._file is not None:
-            os.close(self._file)  # and with it the lock
+            os.close(self._file)  # this also releases the lock
             self._file = None
 
     def append(self, record: Mapping[str, object]) -> None:
-        """Durable when this returns."""
+        """Append a record; it is durable when this returns."""
         if self._file is None:
             raise RuntimeError("the journal is not open")
         try:
             os.write(self._file, _line(record))
             os.fsync(self._file)
         except OSError as error:
-            raise self._unkept(error) from None
+            raise self._write_error(error) from None
 
-    def _unkept(self, error: OSError) -> InputError:
-        return InputError(f"{self.path} cannot keep results: {error.strerror or error}; give another file")
+    def _write_error(self, error: OSError) -> InputError:
+        return InputError(f"{self.path} cannot store results: {error.strerror or error}; choose another file")
 
     def _lock(self, file: int) -> None:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InputError(f"{self.path} is in use by another sweep; wait for it, or give another file") from None
+            raise InputError(f"{self.path} is in use by another sweep; wait for it or choose another file") from None
 
     def _load(self, file: int) -> None:
         if not stat.S_ISREG(os.fstat(file).st_mode):  # a device may have no end
-            raise InputError(f"{self.path} cannot keep results: it is no file; give another file")
+            raise InputError(f"{self.path} cannot store results: it is not a regular file; choose another file")
         content = self.path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]  # a line that a kill tore off is measured again
-        if not whole and not _line(self._head).startswith(content):
-            raise InputError(f"{self.path} holds no results of a sweep; give another file")
-        lines = [self._parsed(number, line) for number, line in enumerate(whole.splitlines(), start=1)]
+        complete = content[: content.rfind(b"\n") + 1]  # an incomplete last line is measured again
+        if not complete and not _line(self._head).startswith(content):
+            raise InputError(f"{self.path} does not contain results of a sweep; choose another file")
+        lines = [self._parsed(number, line) for number, line in enumerate(complete.splitlines(), start=1)]
         if lines and lines[0] != json.loads(_line(self._head)):
             raise InputError(
-                f"{self.path} holds results of something else ({lines[0]}); give another file or remove it"
+                f"{self.path} contains results of another sweep ({lines[0]}); choose another file or remove it"
             )
-        if len(whole) < len(content):  # only now: a file that is no journal stays as it is
-            os.ftruncate(file, len(whole))
+        if len(complete) < len(content):  # only now, so that other files are never changed
+            os.ftruncate(file, len(complete))
         if not lines:
             self.append(self._head)
         self.records = lines[1:]
@@ -89,7 +89,7 @@ class Journal:
         except ValueError:
             parsed = None
         if not isinstance(parsed, dict):
-            raise InputError(f"{self.path}:{number} is no result of a sweep; give another file or remove the line")
+            raise InputError(f"{self.path}:{number} is not a result of a sweep; choose another file or remove the line")
         return parsed
 
 

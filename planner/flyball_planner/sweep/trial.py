@@ -1,4 +1,4 @@
-"""One configuration tried for real, in whatever process or machine the executor chose."""
+"""A trial of one configuration, in the process or machine that the executor chose."""
 
 import statistics
 import time
@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 
-from flyball_planner.sweep.configurations import Configuration, Value
+from flyball_planner.sweep.configurations import SweepConfiguration, Value
 
 Task = Callable[..., object]
-"""Called with a configuration's values by name. It returns how many patterns it got done, or a mapping with `patterns`
-and figures of its own, or nothing: then the configuration's `samples` count, else the call itself."""
+"""Called with a configuration's values by name. It returns the number of patterns done, or a mapping with `patterns`
+and other figures, or nothing: then the configuration's `samples` count, or else the call itself."""
 
 MOST_FAILURE_CHARACTERS = 1_000
 
 
-class Outcome(Struct, frozen=True):
-    """What came of a configuration: a rate, or the reason why there is none."""
+class TrialOutcome(Struct, frozen=True):
+    """The outcome of a configuration: a rate, or the reason of its failure."""
 
-    configuration: Configuration
+    configuration: SweepConfiguration
     seconds: float = 0.0
     patterns: float = 0.0
     failure: str = ""
@@ -27,12 +27,12 @@ class Outcome(Struct, frozen=True):
 
     @property
     def patterns_per_second(self) -> float:
-        """What it is ranked by."""
+        """Return the rate by which configurations are ranked."""
         return self.patterns / self.seconds if self.seconds > 0 else 0.0
 
 
-def run_trial(task: Task, configuration: Configuration, repeats: int = 1) -> Outcome:
-    """The median of some repeats; whatever goes wrong is an outcome and not an error."""
+def run_trial(task: Task, configuration: SweepConfiguration, repeats: int = 1) -> TrialOutcome:
+    """Run the repeats and return their median; any failure is an outcome, not an error."""
     seconds: list[float] = []
     answer: object = None
     try:
@@ -41,13 +41,13 @@ def run_trial(task: Task, configuration: Configuration, repeats: int = 1) -> Out
             answer = task(**configuration)
             seconds.append(time.perf_counter() - started)
         patterns, figures = _read(answer, configuration)
-    except Exception as error:  # noqa: BLE001  a configuration that fails must not end the others; its reason is kept
-        return Outcome(configuration, failure=f"{type(error).__name__}: {error}"[:MOST_FAILURE_CHARACTERS])
+    except Exception as error:  # noqa: BLE001  a failing configuration must not stop the others
+        return TrialOutcome(configuration, failure=f"{type(error).__name__}: {error}"[:MOST_FAILURE_CHARACTERS])
     middle = statistics.median(seconds)
-    return Outcome(configuration, middle, patterns, figures=figures, every_seconds=tuple(seconds))
+    return TrialOutcome(configuration, middle, patterns, figures=figures, every_seconds=tuple(seconds))
 
 
-def _read(answer: object, configuration: Configuration) -> tuple[float, dict[str, Value]]:
+def _read(answer: object, configuration: SweepConfiguration) -> tuple[float, dict[str, Value]]:
     if isinstance(answer, Mapping):
         counted = answer.get("patterns", configuration.get("samples", 1))
         figures = {

@@ -1,1 +1,1 @@
-"""How long a training takes: operators, links, pipelines, whole runs, energy and money."""
+"""The time model: operators, links, pipelines, complete runs, energy and cost."""

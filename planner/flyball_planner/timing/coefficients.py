@@ -1,4 +1,4 @@
-"""How well a device and its software do their work: few numbers, fitted to measured runs, and how sure they are."""
+"""The coefficients of the time model: how well a device and its software work, with their uncertainty."""
 
 import csv
 from functools import cache
@@ -9,62 +9,63 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from flyball_planner.calibration.belief import Belief
+from flyball_planner.belief import Belief
 
 Vector = NDArray[np.float64]
 Coefficient = float | Vector
-"""One for all rows, or one for each."""
+"""One value for all rows, or one for each row."""
 
 
 FILE = Path(__file__).with_name("data") / "coefficients.csv"
 
 
 class Coefficients(Struct, frozen=True):
-    """Shares are of what the hardware can do at best; all are positive, and vary by factors rather than by sums."""
+    """Shares of the hardware's best, and a few times. All are positive and vary by factors."""
 
-    matmul: Coefficient  # share of the best product's rate that the products of a training reach
-    ramp: Coefficient  # waves of a product's tiles that filling and draining the device costs
-    unaligned: Coefficient  # share of the speed that is left where a matrix's edge is no multiple of 64
+    matmul: Coefficient  # share of the best product's rate that products reach in a training
+    ramp: Coefficient  # waves of tiles lost while the device fills and drains
+    unaligned: Coefficient  # remaining share of the speed if an edge is not a multiple of 64
     convolution: Coefficient  # share of a product's speed that a convolution reaches
-    grouped: Coefficient  # the same of experts' products
+    grouped: Coefficient  # the same for experts' products
     attention: Coefficient  # share of the best product's rate that flash attention reaches
-    batched: Coefficient  # the same of attention's products where they are computed one head at a time
+    batched: Coefficient  # the same for attention products that are computed head by head
     memory: Coefficient  # share of the memory's bandwidth
-    launch: Coefficient  # seconds that the host needs for one kernel
+    launch: Coefficient  # seconds that the host needs to launch one kernel
     link: Coefficient  # share of the links within a node
-    hop: Coefficient  # seconds of one hop within a node; between nodes three times that
+    hop: Coefficient  # seconds of one hop within a node; three times as much between nodes
     network: Coefficient  # share of the network between nodes
-    exposed: Coefficient  # share of overlapped exchange that slows the computation nevertheless
-    fixed: Coefficient  # seconds a step, beside all that
-    uneven: Coefficient  # what each doubling of nodes adds to a step, as a share
-    pace: Coefficient = 1.0  # times that a step takes for reasons that no part tells; found by calibration
+    exposed: Coefficient  # share of overlapped communication that still slows the computation
+    fixed: Coefficient  # additional seconds per step
+    uneven: Coefficient  # share that each doubling of nodes adds to a step
+    pace: Coefficient = 1.0  # factor on the complete step; found by calibration
 
 
 PACE = "pace"
 NAMES = tuple(name for name in Coefficients.__struct_fields__ if name != PACE)
-"""Those that are fitted to suites."""
+"""Coefficients that are fitted to suites."""
 SCATTER = "scatter"
 PACE_DEVIATION = 0.1
-"""Of the logarithm of a cluster's pace. Published suites need none, their coefficients tell them apart; with as much as
-this, five runs of a suite predict its others as well as without, and wider ones only widen the intervals."""
+"""Standard deviation of the logarithm of a cluster's pace. Published suites do not need it because their coefficients
+differ. With this value, five runs of a suite predict its others as well as without; larger ones only widen
+intervals."""
 
 
 def from_logarithms(logarithms: Vector) -> Coefficients:
-    """The coefficients of a point that a fit or a calibration is at."""
+    """Return the coefficients at a point of a fit or calibration."""
     return Coefficients(*(float(each) for each in np.exp(logarithms)))
 
 
 def row_by_row(logarithms: Vector) -> Coefficients:
-    """The coefficients of several points, each row of a work at one of them."""
+    """Return the coefficients of several points, one for each row of a work."""
     return Coefficients(*np.exp(logarithms).T)
 
 
 @cache
 def fitted(left_out: str = "") -> Belief:
-    """What measured suites say of the coefficients, one of them left out so that it can be judged; unknown ones were
-    never in.
+    """Return the belief about the coefficients that the measured suites give, optionally without one suite to judge it.
 
-    The file is written by `python -m flyball_planner.accuracy.fit_timing`, which says how.
+    A suite that is not part of the fit changes nothing. `python -m flyball_planner.accuracy.fit_timing` writes the
+    file.
     """
     rows = {(row["left_out"], row["name"]): row for row in _rows()}
     suite = left_out if (left_out, SCATTER) in rows else ""
@@ -78,7 +79,7 @@ def fitted(left_out: str = "") -> Belief:
 
 
 def with_pace(belief: Belief) -> Belief:
-    """What measured runs begin from: they may also all be slower or faster together, whatever the parts say."""
+    """Return the belief that a calibration starts from: all runs may also be slower or faster by a common factor."""
     known = len(belief.names)
     covariance = np.zeros((known + 1, known + 1))
     covariance[:known, :known] = belief.covariance

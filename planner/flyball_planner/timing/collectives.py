@@ -1,4 +1,4 @@
-"""How long a group of devices takes to exchange data, over rings within nodes and between them."""
+"""Times of collective operations over rings within nodes and between them."""
 
 import numpy as np
 from msgspec import Struct
@@ -8,53 +8,53 @@ Column = NDArray[np.float64]
 
 
 class Fabric(Struct, frozen=True):
-    """What connects the devices; rates are what one device can send, one way, after protocol and congestion."""
+    """The links between devices. Rates are per device and direction, after protocol and congestion."""
 
-    within: Column  # bytes a second between neighbours of a node
+    within: Column  # bytes per second between neighbours in a node
     between: Column  # a device's share of its node's network
-    hop_within: Column  # seconds a message takes, however small
+    hop_within: Column  # seconds that the smallest message takes
     hop_between: Column
     devices_a_node: Column
 
 
-class Group(Struct, frozen=True):
-    """Ranks that exchange data: how many, and how far apart neighbours lie."""
+class RankGroup(Struct, frozen=True):
+    """Ranks that exchange data: their number, and the distance between neighbours."""
 
     ranks: Column
-    stride: Column  # 1: neighbours in the numbering; 8: every eighth device
+    stride: Column  # 1: consecutive devices; 8: every eighth device
 
 
-def nodes_of(group: Group, fabric: Fabric) -> Column:
-    """How many nodes a group touches."""
+def nodes_of(group: RankGroup, fabric: Fabric) -> Column:
+    """Return the number of nodes that a group covers."""
     span = group.ranks * group.stride
     return np.where(span <= fabric.devices_a_node, 1.0, np.minimum(group.ranks, np.ceil(span / fabric.devices_a_node)))
 
 
-def bandwidth(group: Group, fabric: Fabric) -> Column:
-    """Bytes a second of a ring through the group.
+def bandwidth(group: RankGroup, fabric: Fabric) -> Column:
+    """Return the bytes per second of a ring through the group.
 
-    A ring enters and leaves each node once, and has the network of all its members there to itself, since the other
-    groups of the node have theirs.
+    A ring enters and leaves each node once. There it has the network share of all its members, because the other groups
+    of the node use their own shares.
     """
     nodes = nodes_of(group, fabric)
     members = np.maximum(1.0, group.ranks / nodes)
     return np.where(nodes > 1, np.minimum(fabric.within, fabric.between * members), fabric.within)
 
 
-def hop(group: Group, fabric: Fabric) -> Column:
-    """Seconds from one rank to the next; the slowest counts."""
+def hop(group: RankGroup, fabric: Fabric) -> Column:
+    """Return the seconds of the slowest hop from one rank to the next."""
     return np.where(nodes_of(group, fabric) > 1, fabric.hop_between, fabric.hop_within)
 
 
-def all_reduce(size: Column, group: Group, fabric: Fabric) -> Column:
-    """Sum over the ranks, at each rank: a reduce-scatter and an all-gather."""
+def all_reduce(size: Column, group: RankGroup, fabric: Fabric) -> Column:
+    """Return the time to sum data over the ranks: a reduce-scatter and an all-gather."""
     return 2 * all_gather(size, group, fabric)
 
 
-def all_gather(size: Column, group: Group, fabric: Fabric) -> Column:
-    """The whole of `size` bytes at each rank, of which each held its part; a reduce-scatter takes as long.
+def all_gather(size: Column, group: RankGroup, fabric: Fabric) -> Column:
+    """Return the time until each rank has all `size` bytes, of which each held a part; a reduce-scatter takes as long.
 
-    The way through a ring is as long as the ring within a node; beyond, libraries build trees of nodes.
+    Within a node the latency is that of a ring; between nodes, libraries build trees.
     """
     nodes = nodes_of(group, fabric)
     others = group.ranks - 1
@@ -64,22 +64,22 @@ def all_gather(size: Column, group: Group, fabric: Fabric) -> Column:
     return np.where(others > 0, moved + wait, 0.0)
 
 
-def all_to_all(size: Column, copies: Column, group: Group, fabric: Fabric) -> Column:
-    """Every rank sends its `size` bytes to as many others as `copies` says, wherever they are.
+def all_to_all(size: Column, copies: Column, group: RankGroup, fabric: Fabric) -> Column:
+    """Return the time in which every rank sends `size` bytes to `copies` others anywhere.
 
-    What goes to several ranks of one node crosses the network once and is handed on there, as DeepSeek's and NVIDIA's
-    exchanges of experts do.
+    Data for several ranks of one node crosses the network once and is forwarded there, as in DeepSeek's and NVIDIA's
+    expert exchanges.
     """
     nodes = nodes_of(group, fabric)
     members = np.maximum(1.0, group.ranks / nodes)
-    reached = (nodes - 1) * (1 - (1 - 1 / nodes) ** copies)  # other nodes, of copies thrown at random
+    reached = (nodes - 1) * (1 - (1 - 1 / nodes) ** copies)  # expected number of other nodes for random copies
     staying = copies * (members - 1) / members
     seconds = size * np.maximum(staying / fabric.within, reached / fabric.between) + hop(group, fabric)
     return np.where(group.ranks > 1, seconds, 0.0)
 
 
-def send(size: Column, group: Group, fabric: Fabric) -> Column:
-    """From one rank to the next."""
+def send(size: Column, group: RankGroup, fabric: Fabric) -> Column:
+    """Return the time to send data from one rank to the next."""
     outside = group.stride >= fabric.devices_a_node
     speed = np.where(outside, fabric.between, fabric.within)
     return np.where(group.ranks > 1, size / speed + np.where(outside, fabric.hop_between, fabric.hop_within), 0.0)

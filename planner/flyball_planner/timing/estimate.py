@@ -1,4 +1,4 @@
-"""How long an optimizer step takes in each of many layouts: parts in seconds, and a 90 % interval for their sum."""
+"""Step time for many layouts at once: seconds by cause, and a 90 % interval for their sum."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,17 +6,17 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from flyball_planner.calibration.belief import STEP, Belief, interval
-from flyball_planner.catalogue.hardware import Machine
+from flyball_planner.belief import STEP, Belief, interval
+from flyball_planner.catalogue.hardware import TrainingMachine
 from flyball_planner.interval import Interval
-from flyball_planner.layouts.columns import Layouts
+from flyball_planner.layouts.layout import Layouts
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.flops import training_flops
 from flyball_planner.models.transformer.shape import TransformerShape
-from flyball_planner.timing.build import build_work
 from flyball_planner.timing.coefficients import fitted, from_logarithms, row_by_row
-from flyball_planner.timing.seconds import PART_NAMES, Parts, step_seconds
+from flyball_planner.timing.seconds import PART_NAMES, StepParts, step_seconds
 from flyball_planner.timing.work import Work, repeat
+from flyball_planner.timing.work_builder import build_work
 from flyball_planner.training import Checkpointing, Training
 
 Column = NDArray[np.float64]
@@ -25,53 +25,53 @@ Subject = TransformerShape | ModelCost
 
 
 class StepEstimate(Struct, frozen=True):
-    """Columns of as many rows as layouts were asked for."""
+    """Columns with one row per layout."""
 
-    parts: Parts  # seconds by cause, at the middle
-    low: Column  # seconds of the whole step
+    parts: StepParts  # seconds by cause at the middle of the interval
+    low: Column  # seconds of the complete step
     middle: Column
     high: Column
-    samples: float  # of a step
+    samples: float  # per step
     tokens: float
-    model_flops: float  # of a step: what the model needs, without anything computed again
-    hardware_flops: Column  # with it
+    model_flops: float  # per step, without recomputation
+    hardware_flops: Column  # per step, with recomputation
     peak_flops_per_second: Column  # of all devices, as printed
 
     def seconds(self, row: int = 0) -> Interval:
-        """The whole step of one layout."""
+        """Return the interval of one layout's step."""
         return Interval(float(self.low[row]), float(self.middle[row]), float(self.high[row]))
 
     def parts_of(self, row: int = 0) -> Mapping[str, float]:
-        """Seconds by cause of one layout, largest first; what costs nothing is left out."""
+        """Return the seconds by cause of one layout, largest first and without zeros."""
         found = {name: float(getattr(self.parts, name)[row]) for name in PART_NAMES}
         return dict(sorted(((name, value) for name, value in found.items() if value > 0), key=lambda each: -each[1]))
 
     @property
     def tokens_per_second(self) -> Column:
-        """Of all devices together."""
+        """Return the tokens per second of all devices."""
         return self.tokens / self.middle
 
     @property
     def samples_per_second(self) -> Column:
-        """Of all devices together."""
+        """Return the samples per second of all devices."""
         return self.samples / self.middle
 
     @property
     def mfu(self) -> Column:
-        """Model FLOPs utilisation: attention counted whole, as published figures do."""
+        """Return the model FLOPs utilisation; attention counts in full, as in published figures."""
         return self.model_flops / (self.middle * self.peak_flops_per_second)
 
     @property
     def hfu(self) -> Column:
-        """Hardware FLOPs utilisation: with what is computed again."""
+        """Return the hardware FLOPs utilisation, with recomputation."""
         return self.hardware_flops / (self.middle * self.peak_flops_per_second)
 
 
-class Stretch(Struct, frozen=True):
-    """Layouts of one training on some machines."""
+class LayoutGroup(Struct, frozen=True):
+    """Layouts of one training on one machine."""
 
     training: Training
-    machine: Machine
+    machine: TrainingMachine
     layouts: Layouts
 
 
@@ -79,22 +79,22 @@ def estimate_step(
     subject: Subject,
     training: Training,
     layouts: Layouts,
-    machine: Machine,
+    machine: TrainingMachine,
     belief: Belief | None = None,
     work: Work | None = None,
 ) -> StepEstimate:
-    """The step of each layout; a calibrated belief makes it narrower than what all suites have in common.
+    """Estimate the step of each layout; a calibrated belief gives narrower intervals than the common one.
 
-    `work` is that of these layouts, where it is known already.
+    `work` passes the layouts' work if it is already known.
     """
-    stretch = Stretch(training, machine, layouts)
-    return estimate_stretches(subject, [stretch], work or build_work(subject, training, layouts, machine), belief)[0]
+    stretch = LayoutGroup(training, machine, layouts)
+    return estimate_groups(subject, [stretch], work or build_work(subject, training, layouts, machine), belief)[0]
 
 
-def estimate_stretches(
-    subject: Subject, stretches: Sequence[Stretch], work: Work, belief: Belief | None = None
+def estimate_groups(
+    subject: Subject, stretches: Sequence[LayoutGroup], work: Work, belief: Belief | None = None
 ) -> list[StepEstimate]:
-    """The steps of several trainings of one model, whose work stands behind each other."""
+    """Estimate the steps of several trainings of one model, whose work is concatenated."""
     parts, columns = _parts_and_interval(work, belief or fitted())
     found, start = [], 0
     for each in stretches:
@@ -105,7 +105,7 @@ def estimate_stretches(
 
 
 def _estimate(
-    subject: Subject, stretch: Stretch, parts: Parts, low: Column, middle: Column, high: Column
+    subject: Subject, stretch: LayoutGroup, parts: StepParts, low: Column, middle: Column, high: Column
 ) -> StepEstimate:
     training, device = stretch.training, stretch.machine.device
     model, hardware = _flops(subject, training, stretch.layouts)
@@ -123,17 +123,17 @@ def _estimate(
 
 
 def step_middle(work: Work, belief: Belief | None = None) -> Column:
-    """Only the middle: what a search over thousands of layouts ranks by."""
+    """Return only the middle, by which a search ranks thousands of layouts."""
     return step_seconds(work, from_logarithms((belief or fitted()).middle)).total
 
 
 def step_interval(work: Work, known: Belief) -> Columns:
-    """Low, middle and high of each row's step."""
+    """Return low, middle and high of each row's step."""
     return _parts_and_interval(work, known)[1]
 
 
-def _parts_and_interval(work: Work, known: Belief) -> tuple[Parts, Columns]:
-    """The middle and all slopes in one call, since calls cost, not rows; the middle comes first."""
+def _parts_and_interval(work: Work, known: Belief) -> tuple[StepParts, Columns]:
+    """Compute the middle and all derivatives in one call, because calls cost time and rows hardly do."""
     points = known.middle + STEP * np.vstack([np.zeros(len(known.names)), np.eye(len(known.names))])
     every = step_seconds(repeat(work, len(points)), row_by_row(np.repeat(points, len(work), axis=0)))
     middle, *moved = np.log(every.total).reshape(len(points), len(work))
@@ -141,12 +141,12 @@ def _parts_and_interval(work: Work, known: Belief) -> tuple[Parts, Columns]:
 
 
 def logarithms(work: Work, point: Column) -> Column:
-    """Of the seconds that some work takes with certain coefficients: what a calibration works on."""
+    """Return the logarithms of the seconds at a point of the coefficients, as a calibration needs them."""
     return np.log(step_seconds(work, from_logarithms(point)).total)
 
 
-def flops_a_sample(subject: Subject, training: Training) -> float:
-    """What the model needs, forward and backward, without anything computed again."""
+def flops_per_sample(subject: Subject, training: Training) -> float:
+    """Return the FLOPs of the forward and backward pass of a sample, without recomputation."""
     if isinstance(subject, TransformerShape):
         return training_flops(subject, training.sequence)
     return subject.training_flops
@@ -154,7 +154,7 @@ def flops_a_sample(subject: Subject, training: Training) -> float:
 
 def _flops(subject: Subject, training: Training, layouts: Layouts) -> tuple[float, Column]:
     batch = training.global_batch
-    model = flops_a_sample(subject, training) * batch
+    model = flops_per_sample(subject, training) * batch
     hardware = np.full(len(layouts), model)
     if not isinstance(subject, TransformerShape):
         return model, hardware

@@ -1,27 +1,27 @@
-"""The work of a model that is told by its operators: networks over images, and any other that is not cut but copied."""
+"""The work of a model described by its operators: image networks and all others that are copied, not split."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from flyball_planner.catalogue.hardware import Device
-from flyball_planner.layouts.columns import Layouts
+from flyball_planner.catalogue.hardware import ComputeDevice
+from flyball_planner.layouts.layout import Layouts
 from flyball_planner.models.cost import ModelCost, Operator, OperatorKind
 from flyball_planner.precision import WIDTHS_BYTES
-from flyball_planner.timing.achieved import best_rate
+from flyball_planner.timing.best_rates import best_rate
 from flyball_planner.timing.products import CONVOLVED, FINE_TILE, PLAIN, TILE, Products, Table, block_edge
 from flyball_planner.timing.traffic import COMPILED_LAUNCHES, COMPILED_PASSES
 from flyball_planner.timing.transformer import BATCHED_BACKWARD
 from flyball_planner.timing.work import BATCHED, Pass
 from flyball_planner.training import Training
 
-COUNTED_BYTES = 2.0  # of a number, as `Operator.moved_bytes` counts a network's
+COUNTED_BYTES = 2.0  # per number in a network's `Operator.moved_bytes`
 
 Repeated = tuple[Operator, float]
 
 
-def forward_pass(model: ModelCost, training: Training, layouts: Layouts, device: Device) -> Pass:
-    """All operators of one micro-batch."""
+def forward_pass(model: ModelCost, training: Training, layouts: Layouts, device: ComputeDevice) -> Pass:
+    """Return all operators of one micro-batch."""
     operators = [(operator, operator.times * block.repeats) for block in model.blocks for operator in block.operators]
     products = [each for each in operators if _is_product(each[0])]
     others = [each for each in operators if not _is_product(each[0])]
@@ -44,7 +44,7 @@ def forward_pass(model: ModelCost, training: Training, layouts: Layouts, device:
 
 
 def no_pass(layouts: Layouts) -> Pass:
-    """Nothing to compute."""
+    """Return a pass without work."""
     nothing = np.zeros(len(layouts))
     return Pass(
         products=Products.none(len(layouts)),

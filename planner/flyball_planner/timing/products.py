@@ -1,4 +1,4 @@
-"""Matrix products on a device with matrix units: how long they take, from their shapes."""
+"""Times of matrix products on devices with matrix units, from their shapes."""
 
 from functools import reduce
 from typing import Self
@@ -7,23 +7,21 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from flyball_planner.catalogue.hardware import Device, DeviceKind
-from flyball_planner.precision import Format
+from flyball_planner.catalogue.hardware import ComputeDevice, DeviceKind
+from flyball_planner.precision import NumberFormat
 from flyball_planner.timing.coefficients import Coefficient
 
-Table = NDArray[np.float64]  # products × combinations of what they depend on
+Table = NDArray[np.float64]  # products × distinct combinations of the layout's fields
 Column = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-TILE = (
-    128.0  # edge of the output tile that a thread block computes; the other edge is twice it (cuBLAS on Volta … Hopper)
-)
-SIMPLE_BLOCK = 64.0  # the same of units that multiply and add alone: cuBLAS takes 128 × 64 in FP32 for few blocks
-FINE_TILE = 16.0  # what matrix units multiply at once: the least that a kernel for odd sizes computes
+TILE = 128.0  # shorter edge of a thread block's output tile; the other edge is twice as long (cuBLAS, Volta to Hopper)
+SIMPLE_BLOCK = 64.0  # the same without matrix units: cuBLAS uses 128 × 64 in FP32 for few blocks
+FINE_TILE = 16.0  # size of a matrix unit: the smallest tile of kernels for odd sizes
 PLAIN, CONVOLVED, GROUPED = 0.0, 1.0, 2.0
-"""Kinds: products proper; convolutions, which gather their input; those of experts, with as many rows as come."""
-ALIGNMENT = 64.0  # 128 bytes of 16 bits: NVIDIA's guide to matrix products asks for it from Ampere on
-SPLIT_INNER = 1024.0  # longer inner dimensions are split over idle units, so that a last wave costs no more than this
+"""Kinds of products: plain ones; convolutions, which gather their input; experts' products with varying rows."""
+ALIGNMENT = 64.0  # 128 bytes of 16-bit numbers: NVIDIA's guide to matrix products, Ampere and later
+SPLIT_INNER = 1024.0  # longer inner dimensions are split over idle units, which limits the cost of the last wave
 
 
 class Products(Struct, frozen=True):
@@ -33,36 +31,36 @@ class Products(Struct, frozen=True):
     inner: Table
     columns: Table
     count: Table
-    rate: Table  # FLOP/s of the format they are computed in, as far as the best product reaches it
-    trained: Table  # 1 where the gradient of the right-hand side is computed too
-    kind: Table  # one of the kinds below
-    tile: Table  # edge of the smallest piece that is computed at once
-    block: Table  # edge of what a multiprocessor computes at once
-    moved: Table  # bytes between memory and units, each number once
-    place: Places  # of each layout, its column in the tables
+    rate: Table  # FLOP/s that the best product reaches in their format
+    trained: Table  # 1 if the gradient of the right-hand side is computed too
+    kind: Table  # one of the kinds above
+    tile: Table  # edge of the smallest tile
+    block: Table  # edge of a multiprocessor's block
+    moved: Table  # bytes between memory and units, counting each number once
+    place: Places  # each layout's column in the tables
 
     @classmethod
     def none(cls, layouts: int) -> Self:
-        """No product at all."""
+        """Return a table without products."""
         return cls(**dict.fromkeys(TABLES, np.zeros((0, layouts))), place=np.arange(layouts))
 
     def at(self, place: Places) -> Self:
-        """A column of its own for each of some places in the tables."""
+        """Return a separate column for each of some places in the tables."""
         return type(self)(**{name: getattr(self, name)[:, place] for name in TABLES}, place=np.arange(len(place)))
 
     @property
     def flops(self) -> Column:
-        """Of one forward pass."""
+        """Return the FLOPs of one forward pass."""
         return self._added(2 * self.rows * self.inner * self.columns * self.count)
 
     @property
     def weights(self) -> Column:
-        """Numbers on the right-hand sides."""
+        """Return the numbers on the right-hand sides."""
         return self._added(self.inner * self.columns * self.count)
 
     @property
     def trained_weights(self) -> Column:
-        """Those of them that are trained."""
+        """Return the trained numbers on the right-hand sides."""
         return self._added(self.inner * self.columns * self.count * self.trained)
 
     def _added(self, table: Table) -> Column:
@@ -73,30 +71,33 @@ TABLES = tuple(name for name in Products.__struct_fields__ if name != "place")
 
 
 class Unit(Struct, frozen=True):
-    """The device as its matrix units see it; columns of layouts."""
+    """The device as its matrix units see it, in columns of layouts."""
 
     units: NDArray[np.float64]  # multiprocessors
     bytes_per_second: NDArray[np.float64]
 
 
 class Speed(Struct, frozen=True):
-    """How near to the best product others come."""
+    """The speed of other products relative to the best one."""
 
-    reached: Coefficient  # share of the best rate
-    ramp: Coefficient  # waves of `SPLIT_INNER` that filling and draining the device takes
-    unaligned: Coefficient  # share of the speed that is left where an edge is no multiple of `ALIGNMENT`
-    convolved: Coefficient  # the same of convolutions
-    grouped: Coefficient  # and of experts' products
+    reached: Coefficient  # share of the best product's rate
+    ramp: Coefficient  # waves of `SPLIT_INNER` lost while the device fills and drains
+    unaligned: Coefficient  # remaining share of the speed if an edge is not a multiple of `ALIGNMENT`
+    convolved: Coefficient  # the same for convolutions
+    grouped: Coefficient  # the same for experts' products
 
 
-def block_edge(device: Device, compute: Format) -> float:
-    """Units that multiply and add alone work on smaller blocks than matrix units."""
-    return SIMPLE_BLOCK if compute is Format.FP32 and device.kind is not DeviceKind.CPU else TILE
+def block_edge(device: ComputeDevice, compute: NumberFormat) -> float:
+    """Return the edge of a block, which is smaller without matrix units."""
+    return SIMPLE_BLOCK if compute is NumberFormat.FP32 and device.kind is not DeviceKind.CPU else TILE
 
 
 def products_seconds(products: Products, unit: Unit, speed: Speed) -> tuple[Column, Column]:
-    """The products themselves; and backward the gradients of their left-hand sides, and of the right-hand sides where
-    they are trained. Layouts that share a column of the tables are on the same device at the same speed."""
+    """Return the seconds of the forward and the backward pass.
+
+    The backward pass computes the gradients of left-hand sides and of trained right-hand sides. Layouts that share a
+    column of the tables must have the same device and speed.
+    """
     rows, inner, columns, place = products.rows, products.inner, products.columns, products.place
     if not rows.size:
         return np.zeros(len(place)), np.zeros(len(place))
@@ -112,7 +113,7 @@ def products_seconds(products: Products, unit: Unit, speed: Speed) -> tuple[Colu
 
 
 def _rate(products: Products, speed: Speed) -> Table:
-    """FLOP/s that each product reaches, in either direction."""
+    """Return the FLOP/s of each product, in both directions."""
     odd = (products.inner % ALIGNMENT > 0) | (products.columns % ALIGNMENT > 0)
     kind = np.where(products.kind == CONVOLVED, speed.convolved, np.where(products.kind == GROUPED, speed.grouped, 1.0))
     slowed = np.where(odd & (products.kind == PLAIN), speed.unaligned, 1.0)
@@ -123,7 +124,7 @@ def _rate(products: Products, speed: Speed) -> Table:
 def _seconds(
     rows: Table, inner: Table, columns: Table, products: Products, unit: Unit, ramp: Coefficient, rate: Table
 ) -> Table:
-    """The longer of computing and moving, where computing comes in whole tiles, and a device fills and drains."""
+    """Return the longer of computing and moving. Computation takes whole tiles, and the device fills and drains."""
     tile = np.maximum(products.tile, 1.0)
     block = np.maximum(products.block, 1.0)
     tiles = np.ceil(rows / tile) * np.ceil(columns / tile) * (tile / block) ** 2 / 2
@@ -135,6 +136,6 @@ def _seconds(
 
 
 def _added(table: Table) -> Column:
-    """Row by row, so that a column's sum does not depend on what stands beside it."""
+    """Sum row by row, so that a column's sum does not depend on the other columns."""
     total: Column = reduce(np.add, table)
     return total

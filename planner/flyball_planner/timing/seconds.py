@@ -1,4 +1,4 @@
-"""From work to seconds: every part of a step, given how well the device does its work."""
+"""Step time from work: every part of a step, given the coefficients."""
 
 import numpy as np
 from msgspec import Struct
@@ -12,46 +12,46 @@ from flyball_planner.timing.work import BATCHED, FLASH, Pass, Schedule, Work
 Column = NDArray[np.float64]
 
 HOPS_BETWEEN = 3.0  # a hop between nodes passes two adapters and a switch
-BACKWARD_MOVED = 2.0  # what the backward pass moves, as a multiple: gradient and kept input in, gradient out
-BACKWARD_LAUNCHES = 1.7  # two products for one, and as many other kernels
-SHARPNESS = 4.0  # of the bend where the slower of two things that run side by side changes
+BACKWARD_MOVED = 2.0  # times what the forward pass moves: gradient and stored input in, gradient out
+BACKWARD_LAUNCHES = 1.7  # times the forward launches: two products for one, and as many other kernels
+SHARPNESS = 4.0  # of the transition between two parallel activities
 
 
-class Parts(Struct, frozen=True):
-    """Seconds of a step by cause; they add up to the whole."""
+class StepParts(Struct, frozen=True):
+    """The seconds of a step by cause, which add up to the complete step."""
 
     forward: Column
     backward: Column
     recomputation: Column
     head: Column  # output projection and loss
-    tensor: Column  # exchange of tensor-parallel ranks
+    tensor: Column  # communication of tensor-parallel ranks
     expert: Column
     context: Column
-    launch: Column  # the device waits for the host
-    accumulation: Column  # of gradients over micro-batches
-    bubble: Column  # the pipeline fills and drains
+    launch: Column  # waiting for the host to launch kernels
+    accumulation: Column  # adding gradients over micro-batches
+    bubble: Column  # filling and draining the pipeline
     transfer: Column  # between pipeline stages
-    data: Column  # exchange of data-parallel ranks, as far as it is not hidden
+    data: Column  # communication of data-parallel ranks that is not hidden
     optimizer: Column
-    uneven: Column  # waiting for the slowest
+    uneven: Column  # waiting for the slowest rank
     fixed: Column
 
     @property
     def total(self) -> Column:
-        """The whole step."""
-        whole: Column = np.sum([getattr(self, name) for name in PART_NAMES], axis=0)
-        return whole
+        """Return the seconds of the complete step."""
+        total: Column = np.sum([getattr(self, name) for name in PART_NAMES], axis=0)
+        return total
 
-    def rows(self, rows: slice) -> "Parts":
-        """Some of the rows."""
-        return Parts(*(getattr(self, name)[rows] for name in PART_NAMES))
-
-
-PART_NAMES = Parts.__struct_fields__
+    def rows(self, rows: slice) -> "StepParts":
+        """Select rows."""
+        return StepParts(*(getattr(self, name)[rows] for name in PART_NAMES))
 
 
-def step_seconds(work: Work, known: Coefficients) -> Parts:
-    """All parts of a step of each layout."""
+PART_NAMES = StepParts.__struct_fields__
+
+
+def step_seconds(work: Work, known: Coefficients) -> StepParts:
+    """Return all parts of the step of each layout."""
     unit = Unit(work.unit.units, work.unit.bytes_per_second * known.memory)
     fabric = _fabric(work.fabric, known)
     schedule, states = work.schedule, work.states
@@ -59,10 +59,10 @@ def step_seconds(work: Work, known: Coefficients) -> Parts:
     head_forward, head_backward, _ = _passes(work.head, unit, known, work)
     passes = 2 + schedule.recomputed
     tensor = passes * work.tensor.times * all_reduce(work.tensor.size, work.tensor.group, fabric)
-    tensor = _beside(forward + backward + again, tensor, work.tensor.overlapped, known)
+    tensor = _added_by_exchange(forward + backward + again, tensor, work.tensor.overlapped, known)
     routed = all_to_all(work.expert.size, work.copies, work.expert.group, fabric)
     expert = passes * work.expert.times * routed
-    expert = _beside(forward + backward + again, expert, work.expert.overlapped, known)
+    expert = _added_by_exchange(forward + backward + again, expert, work.expert.overlapped, known)
     context = known.exposed * passes * work.context.times * all_gather(work.context.size, work.context.group, fabric)
     accumulation = states.accumulated_bytes / unit.bytes_per_second
     device = forward + backward + again + tensor + expert + context + accumulation
@@ -71,12 +71,12 @@ def step_seconds(work: Work, known: Coefficients) -> Parts:
     head_host = known.launch * work.head.launches * (1 + BACKWARD_LAUNCHES)
     slot, head = longer(device, host), longer(head_device, head_host)
     gathered = all_gather(states.gathered_bytes + states.scattered_bytes, states.group, fabric)
-    shared = _beside(slot, gathered, states.overlapped, known)
+    shared = _added_by_exchange(slot, gathered, states.overlapped, known)
     micro = schedule.micro_batches
     transfer = 2 * schedule.interleave * send(work.transfer.size, work.transfer.group, fabric)
     returned = all_gather(states.reduced_bytes + states.returned_bytes, states.group, fabric)
-    reduced = _beside(_last_slots(slot, schedule), returned, states.overlapped, known)
-    step = states.stepped_bytes / unit.bytes_per_second + states.host_bytes / work.host_bytes_per_second
+    reduced = _added_by_exchange(_last_slots(slot, schedule), returned, states.overlapped, known)
+    step = states.updated_bytes / unit.bytes_per_second + states.host_bytes / work.host_bytes_per_second
     parts = {
         "forward": micro * forward,
         "backward": micro * backward,
@@ -94,24 +94,24 @@ def step_seconds(work: Work, known: Coefficients) -> Parts:
     }
     parts["uneven"] = known.uneven * np.log2(schedule.nodes) * sum(parts.values())
     parts["fixed"] = np.full(len(work), known.fixed)
-    return Parts(**{name: known.pace * seconds for name, seconds in parts.items()})
+    return StepParts(**{name: known.pace * seconds for name, seconds in parts.items()})
 
 
 def _last_slots(slot: Column, schedule: Schedule) -> Column:
-    """The time in which gradients are complete one after the other: a pipeline whose stages hold several chunks of
-    layers takes its last micro-batches through one chunk after the other."""
+    """Return the time in which gradients become complete one after the other. If stages hold several chunks, the last
+    micro-batches pass through one chunk after the other."""
     window: Column = slot * np.maximum(1.0, schedule.stages * (1 - 1 / schedule.interleave))
     return window
 
 
 def longer(first: Column, second: Column) -> Column:
-    """The longer of two that run side by side; near the bend they disturb each other."""
+    """Return the longer of two parallel activities, which slow each other down if they take about the same time."""
     total: Column = (first**SHARPNESS + second**SHARPNESS) ** (1 / SHARPNESS)
     return total
 
 
 def _passes(part: Pass, unit: Unit, known: Coefficients, work: Work) -> tuple[Column, Column, Column]:
-    """Forward, backward, and what is computed again."""
+    """Return the seconds of the forward pass, the backward pass and recomputation."""
     moved = part.moved_bytes / unit.bytes_per_second
     attention = _attention_seconds(part, unit, known)
     cast = part.cast_bytes / unit.bytes_per_second
@@ -126,7 +126,7 @@ def _passes(part: Pass, unit: Unit, known: Coefficients, work: Work) -> tuple[Co
 
 
 def _attention_seconds(part: Pass, unit: Unit, known: Coefficients) -> Column:
-    """The longer of multiplying and of moving the scores, where they are written at all."""
+    """Return the longer of multiplying and of moving scores, if scores are written at all."""
     kind = part.attention_kind
     reached = np.where(kind == FLASH, known.attention, np.where(kind == BATCHED, known.batched, known.matmul))
     multiplied = part.attention_flops / (part.attention_rate * reached)
@@ -134,8 +134,8 @@ def _attention_seconds(part: Pass, unit: Unit, known: Coefficients) -> Column:
     return longest
 
 
-def _beside(computing: Column, exchanging: Column, overlapped: Column, known: Coefficients) -> Column:
-    """What an exchange adds to the computation beside which it may run."""
+def _added_by_exchange(computing: Column, exchanging: Column, overlapped: Column, known: Coefficients) -> Column:
+    """Return what an exchange adds to the computation that it may overlap with."""
     hidden = longer(computing, exchanging) - computing + known.exposed * exchanging
     return np.where(overlapped > 0, np.minimum(hidden, exchanging), exchanging)
 

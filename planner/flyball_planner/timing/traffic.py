@@ -1,47 +1,47 @@
-"""What a transformer's layers move between memory and units beside their products, and the kernels they launch."""
+"""Memory traffic and kernel launches of a transformer's layers outside of their products."""
 
 import numpy as np
 
-from flyball_planner.layouts.columns import Layouts
+from flyball_planner.layouts.layout import Layouts
 from flyball_planner.models.transformer.shape import TransformerShape
-from flyball_planner.precision import WIDTHS_BYTES, Format
+from flyball_planner.precision import WIDTHS_BYTES, NumberFormat
 from flyball_planner.timing.collectives import Column
-from flyball_planner.timing.extent import expert_layers, layers_of, sequence_of
+from flyball_planner.timing.sample_extent import expert_layers, layers_of, sequence_of
 from flyball_planner.training import Attention, Training
 
-PRODUCT_SCORE_PASSES = 2.0  # of a materialised score by attention's own products: written by one, read by the other
+PRODUCT_SCORE_PASSES = 2.0  # attention's products write and read a materialised score once
 SCORE_PASSES = 4.5
-"""How often a materialised score is read or written between them, at its width: read and written by scaling with
-softmax and by dropout, its mask of a byte written."""
+"""Reads and writes of a materialised score in between, at its width: by scaling with softmax, and by dropout, whose
+mask is one byte."""
 UNFUSED_PASSES = 8.0
-"""More of it where Megatron's fused softmax does not apply: scale, mask, casts to fp32 and back are kernels apart."""
-EAGER_PASSES = 4.0  # more of it in plain PyTorch: scaling and masking are kernels apart, without casts
-HIDDEN_PASSES = 12.0  # of a token's hidden vector a layer: two norms (2 each), two residual sums with dropout (3 and 1)
-PROJECTED_PASSES = 3.0  # of queries, keys and values: bias or rotation, and one transposition
-PLAIN_PASSES = 2.0  # of the feed-forward's width: its activation in and out
-GATED_PASSES = 5.0  # activation, then the product with the gate
-COMPILED_PASSES = 0.6  # share of element-wise traffic that fusion leaves
-LAYER_LAUNCHES = 18.0  # kernels of a layer's forward pass: products, flash attention, norms, biases, copies, sums
-MATERIALISED_LAUNCHES = 6.0  # more of them: two batched products, scale, mask, softmax, dropout
+"""Additional passes without Megatron's fused softmax: scale, mask and casts to fp32 and back are separate kernels."""
+EAGER_PASSES = 4.0  # additional passes in plain PyTorch: separate kernels for scaling and masking, without casts
+HIDDEN_PASSES = 12.0  # over the hidden vector per layer: two norms (2 each), two residual sums with dropout (3 and 1)
+PROJECTED_PASSES = 3.0  # over queries, keys and values: bias or rotation, and one transposition
+PLAIN_PASSES = 2.0  # over the feed-forward's width: activation in and out
+GATED_PASSES = 5.0  # the same with a gate: activation, then the product with the gate
+COMPILED_PASSES = 0.6  # share of element-wise traffic that remains after fusion
+LAYER_LAUNCHES = 18.0  # per layer and forward pass: products, flash attention, norms, biases, copies, sums
+MATERIALISED_LAUNCHES = 6.0  # additional: two batched products, scale, mask, softmax, dropout
 UNFUSED_LAUNCHES = 10.0
-PARALLEL_LAUNCHES = 3.0  # of tensor parallelism: two collectives and their copies
-EXPERT_LAUNCHES = 40.0  # routing, sorting, permutation, exchange and their inverse; not fused by compilers
-LOCAL_EXPERT_LAUNCHES = 3.0  # of each expert on the device: two products and the activation
-COMPILED_LAUNCHES = 0.35  # share of launches that fusion leaves
-SCALED_READS = 2.0  # of 4-bit formats: once for the scale of the whole, once to be converted (Transformer Engine)
+PARALLEL_LAUNCHES = 3.0  # for tensor parallelism: two collectives and their copies
+EXPERT_LAUNCHES = 40.0  # routing, sorting, permutation, exchange and their inverses; compilers do not fuse them
+LOCAL_EXPERT_LAUNCHES = 3.0  # per expert on the device: two products and the activation
+COMPILED_LAUNCHES = 0.35  # share of launches that remains after fusion
+SCALED_READS = 2.0  # for 4-bit formats: once for the tensor's scale, once for the conversion (Transformer Engine)
 EXPERT_PASSES = 6.0
-"""Of each copy of a token that an expert gets: written apart, sorted by expert and back (read and written each), summed
-up again."""
+"""Passes over each copy of a token for an expert: written, sorted by expert and back (read and write each), and
+summed."""
 FUSED_SOFTMAX_ROWS = 4  # heads × samples on a device must be a multiple (Megatron-LM, fused_softmax.py)
 
 
 def attention_bytes(shape: TransformerShape, training: Training, layouts: Layouts, width: float) -> Column:
-    """What attention's own products write and read of scores, in all layers' forward pass."""
+    """Return the bytes of scores that attention's products write and read in the forward pass of all layers."""
     return _score_bytes(shape, training, layouts, PRODUCT_SCORE_PASSES * width)
 
 
 def moved_bytes(shape: TransformerShape, training: Training, layouts: Layouts, width: float) -> Column:
-    """By what is bound by memory, in all layers' forward pass."""
+    """Return the bytes that memory-bound operators move in the forward pass of all layers."""
     sequence = sequence_of(shape, training)
     tokens = layouts.micro_batch * sequence / layouts.context
     tensor = layouts.tensor
@@ -62,7 +62,7 @@ def moved_bytes(shape: TransformerShape, training: Training, layouts: Layouts, w
 
 
 def _score_bytes(shape: TransformerShape, training: Training, layouts: Layouts, bytes_each: Column | float) -> Column:
-    """Of all layers' scores, where they are written."""
+    """Return the bytes of all layers' scores, if they are written."""
     if training.attention is Attention.FLASH:
         return np.zeros(len(layouts))
     sequence = sequence_of(shape, training)
@@ -72,16 +72,17 @@ def _score_bytes(shape: TransformerShape, training: Training, layouts: Layouts, 
 
 
 def cast_bytes(entering: Column, training: Training) -> Column:
-    """To make the numbers that enter products narrow: read in 16 bits, written once by rows and once by columns."""
+    """Return the bytes to convert products' inputs to narrow formats: read in 16 bits, written by rows and by
+    columns."""
     if not is_narrow(training):
         return np.zeros_like(entering)
     compute = training.precision.compute
-    reads = SCALED_READS if compute is Format.FP4 else 1.0
-    return entering * (reads * WIDTHS_BYTES[Format.BF16] + 2 * WIDTHS_BYTES[compute])
+    reads = SCALED_READS if compute is NumberFormat.FP4 else 1.0
+    return entering * (reads * WIDTHS_BYTES[NumberFormat.BF16] + 2 * WIDTHS_BYTES[compute])
 
 
 def launches(shape: TransformerShape, training: Training, layouts: Layouts) -> Column:
-    """Kernels of all layers' forward pass."""
+    """Return the kernels of the forward pass of all layers."""
     layers = layers_of(shape)
     each = LAYER_LAUNCHES + PARALLEL_LAUNCHES * (layouts.tensor > 1)
     if training.attention is Attention.MATERIALISED:
@@ -94,7 +95,7 @@ def launches(shape: TransformerShape, training: Training, layouts: Layouts) -> C
 
 
 def unfused(shape: TransformerShape, training: Training, layouts: Layouts) -> Column:
-    """1 where scores are materialised and Megatron's softmax takes kernels apart."""
+    """Return 1 if scores are materialised and Megatron's softmax is not fused."""
     if training.attention is Attention.FLASH or training.framework == "pytorch":
         return np.zeros(len(layouts))
     rows = shape.heads / layouts.tensor * layouts.micro_batch
@@ -102,8 +103,8 @@ def unfused(shape: TransformerShape, training: Training, layouts: Layouts) -> Co
 
 
 def is_narrow(training: Training) -> bool:
-    """Whether products take numbers of 8 bits or less, that are made of wider ones before."""
-    return WIDTHS_BYTES[training.precision.compute] < WIDTHS_BYTES[Format.BF16]
+    """Return True if products take numbers of at most 8 bits, converted from wider ones."""
+    return WIDTHS_BYTES[training.precision.compute] < WIDTHS_BYTES[NumberFormat.BF16]
 
 
 def _active_width(shape: TransformerShape) -> float:

@@ -1,19 +1,19 @@
-"""The work of a transformer: its matrices as tensor, expert and context parallelism cut them, and what lies between."""
+"""The work of a transformer: its products under tensor, expert and context parallelism, and everything in between."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
 
-from flyball_planner.catalogue.hardware import Device
-from flyball_planner.layouts.columns import Layouts
+from flyball_planner.catalogue.hardware import ComputeDevice
+from flyball_planner.layouts.layout import Layouts
 from flyball_planner.models.transformer.products import attended_tokens
-from flyball_planner.models.transformer.shape import Kind, TransformerShape
-from flyball_planner.precision import WIDTHS_BYTES, Format
-from flyball_planner.timing.achieved import best_rate
+from flyball_planner.models.transformer.shape import TransformerKind, TransformerShape
+from flyball_planner.precision import WIDTHS_BYTES, NumberFormat
+from flyball_planner.timing.best_rates import best_rate
 from flyball_planner.timing.collectives import Column
-from flyball_planner.timing.extent import expert_layers, layers_of, sequence_of
 from flyball_planner.timing.products import GROUPED, PLAIN, TILE, Places, Products, block_edge
+from flyball_planner.timing.sample_extent import expert_layers, layers_of, sequence_of
 from flyball_planner.timing.traffic import (
     COMPILED_LAUNCHES,
     attention_bytes,
@@ -25,34 +25,35 @@ from flyball_planner.timing.traffic import (
 from flyball_planner.timing.work import BATCHED, FLASH, SIMPLE, Pass
 from flyball_planner.training import Attention, Method, Training
 
-LOGIT_BYTES = 14.0  # moved for each logit, forward: written, cast to fp32, read for maximum and sum (PyTorch)
-FUSED_LOGIT_BYTES = 2.0  # in chunks: written and read once where it stays in the cache
-HEAD_LAUNCHES = 40.0  # embedding, head, loss, schedule; a micro-batch
-VOCAB_MULTIPLE = 128.0  # to which frameworks pad what a device holds of the vocabulary (Megatron-LM's default)
+LOGIT_BYTES = 14.0  # moved per logit in the forward pass: written, cast to fp32, read for maximum and sum (PyTorch)
+FUSED_LOGIT_BYTES = 2.0  # in chunks: written and read once within the cache
+HEAD_LAUNCHES = 40.0  # per micro-batch: embedding, head, loss, schedule
+VOCAB_MULTIPLE = 128.0  # frameworks pad a device's share of the vocabulary to this (Megatron-LM's default)
 BATCHED_BACKWARD = 2.0  # each of two products has two gradients
-DECISIVE = ("tensor", "pipeline", "context", "expert", "micro_batch")  # for what a device multiplies
-FLASH_BACKWARD = 2.5  # five products where the forward pass has two (Dao et al., 2022)
+# fields of a layout that determine a device's products
+DECISIVE = ("tensor", "pipeline", "context", "expert", "micro_batch")
+FLASH_BACKWARD = 2.5  # five products instead of two (Dao et al., 2022)
 
 
 Dimensions = tuple[Column | float, Column | float, Column | float, Column | float, float]
-"""Rows, inner, columns, how many of such products, and their kind."""
+"""Rows, inner dimension and columns of products, their number, and their kind."""
 
 
 class Messages(Struct, frozen=True):
-    """Bytes of the messages that ranks exchange in one layer or hand to the next stage."""
+    """Bytes of the messages that ranks exchange in one layer or send to the next stage."""
 
     hidden: Column  # all tokens of a micro-batch
-    routed: Column  # the tokens that a rank sends to experts, once
-    copies: Column  # experts of a token
-    keys: Column  # keys and values of a whole sequence
-    handed: Column  # to the next stage
+    routed: Column  # the tokens that a rank sends to experts, each counted once
+    copies: Column  # experts per token
+    keys: Column  # keys and values of a complete sequence
+    forwarded: Column  # to the next stage
 
 
-def passes(shape: TransformerShape, training: Training, layouts: Layouts, device: Device) -> tuple[Pass, Pass]:
-    """A stage's forward pass, and what the last stage does beyond it."""
+def passes(shape: TransformerShape, training: Training, layouts: Layouts, device: ComputeDevice) -> tuple[Pass, Pass]:
+    """Return a stage's forward pass, and the additional work of the last stage."""
     tokens = _tokens(shape, training, layouts)
     compute = training.precision.compute
-    wide = Format.BF16 if is_narrow(training) else compute
+    wide = NumberFormat.BF16 if is_narrow(training) else compute
     first, place = layouts.distinct(*DECISIVE)
     few = layouts.where(first)
     few_tokens = tokens[first]
@@ -90,7 +91,7 @@ def passes(shape: TransformerShape, training: Training, layouts: Layouts, device
 
 
 def messages(shape: TransformerShape, training: Training, layouts: Layouts) -> Messages:
-    """What tensor, expert, context and pipeline ranks send."""
+    """Return what tensor, expert, context and pipeline ranks send."""
     width = WIDTHS_BYTES[training.precision.activations]
     tokens = _tokens(shape, training, layouts)
     hidden = width * tokens * shape.hidden
@@ -99,7 +100,7 @@ def messages(shape: TransformerShape, training: Training, layouts: Layouts) -> M
         routed=hidden / layouts.tensor,
         copies=np.full(len(layouts), float(shape.experts.active if shape.experts else 0)),
         keys=2 * width * tokens * layouts.context * shape.kv_heads * shape.head_dim / layouts.tensor,
-        handed=hidden / np.where(layouts.sequence_parallel > 0, layouts.tensor, 1.0),
+        forwarded=hidden / np.where(layouts.sequence_parallel > 0, layouts.tensor, 1.0),
     )
 
 
@@ -110,14 +111,14 @@ def _tokens(shape: TransformerShape, training: Training, layouts: Layouts) -> Co
 
 def _products(
     dimensions: Sequence[Dimensions],
-    device: Device,
-    compute: Format,
+    device: ComputeDevice,
+    compute: NumberFormat,
     trained: float,
     stages: Column,
     width: float,
     place: Places,
 ) -> Products:
-    """As a table; edges are bytes of `width` a number."""
+    """Return the products as a table; edges are bytes with `width` bytes per number."""
     if not dimensions:
         return Products.none(len(place))
     ones = np.ones(len(stages))
@@ -138,16 +139,17 @@ def _products(
 
 
 def layer_products(shape: TransformerShape, layouts: Layouts, tokens: Column) -> list[Dimensions]:
-    """Rows, inner, columns and number of the products of all layers."""
+    """Return the products of all layers: rows, inner dimension, columns and number."""
     tensor = layouts.tensor
     layers = layers_of(shape)
-    stacks = layers + shape.decoder_layers  # a decoder's layer beside an encoder attends twice
+    stacks = layers + shape.decoder_layers  # a decoder layer attends twice if there is an encoder
     with_experts = expert_layers(shape)
     found: list[Dimensions] = [(tokens, *each, stacks, PLAIN) for each in _attention(shape, tensor)]
     found += [(tokens, *each, layers - with_experts, PLAIN) for each in _feed_forward(shape, shape.ffn, tensor)]
     if shape.experts is not None:
         experts = shape.experts
-        held = np.maximum(1.0, experts.count / layouts.expert)  # whole ones: tensor ranks share tokens, not matrices
+        # complete experts: tensor ranks share tokens, not matrices
+        held = np.maximum(1.0, experts.count / layouts.expert)
         rows = tokens / tensor * experts.active / held
         found += [
             (rows, *each, held * with_experts, GROUPED)
@@ -160,7 +162,7 @@ def layer_products(shape: TransformerShape, layouts: Layouts, tokens: Column) ->
 
 
 def head_products(shape: TransformerShape, layouts: Layouts, tokens: Column) -> list[Dimensions]:
-    """The projection onto the vocabulary or the classes."""
+    """Return the projection to the vocabulary or the classes."""
     if shape.patches is not None:
         inner = float(shape.patches.patch**2 * shape.patches.channels)
         classes = max(1.0, float(shape.patches.classes))
@@ -197,9 +199,9 @@ def _feed_forward(shape: TransformerShape, width: int, tensor: Column) -> list[t
 
 
 def attention_flops(shape: TransformerShape, training: Training, layouts: Layouts) -> Column:
-    """Of all layers' forward pass, without products with weights; flash attention skips what causality hides."""
+    """Return the FLOPs of attention itself in all layers' forward pass; flash attention skips what causality hides."""
     sequence = sequence_of(shape, training)
-    causal = shape.kind is Kind.DECODER and training.attention is Attention.FLASH
+    causal = shape.kind is TransformerKind.DECODER and training.attention is Attention.FLASH
     seen = attended_tokens(shape, sequence, causal=causal)
     widths = 2 * shape.head_dim
     if shape.latent is not None:
@@ -209,7 +211,7 @@ def attention_flops(shape: TransformerShape, training: Training, layouts: Layout
     return per_sample * layouts.micro_batch / (layouts.tensor * layouts.context)
 
 
-def _attention_kind(training: Training, compute: Format) -> float:
+def _attention_kind(training: Training, compute: NumberFormat) -> float:
     if training.attention is Attention.FLASH:
         return FLASH
-    return SIMPLE if compute is Format.FP32 else BATCHED
+    return SIMPLE if compute is NumberFormat.FP32 else BATCHED

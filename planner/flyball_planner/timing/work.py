@@ -1,6 +1,6 @@
-"""What a training step asks of one device, as columns of layouts and independent of how well the device does it.
+"""The work of a training step on one device, in columns of layouts and independent of the coefficients.
 
-Separate from the seconds, so that a fit may try many coefficients on the work of many runs at once.
+It is separate from the seconds so that a fit can try many coefficients on the work of many runs at once.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,75 +10,75 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from flyball_planner.timing.collectives import Fabric, Group
+from flyball_planner.timing.collectives import Fabric, RankGroup
 from flyball_planner.timing.products import TABLES, Products, Table, Unit
 
 Column = NDArray[np.float64]
 
 FLASH, BATCHED, SIMPLE = 0.0, 1.0, 2.0
-"""Attention in one kernel that never writes its scores; as batched products; the same without matrix units, which are
-slow enough to be kept busy by products as small as a head's."""
+"""Kinds of attention: one kernel that never writes scores; batched products; batched products without matrix units,
+whose speed does not depend on the size of a head."""
 
 
 class Pass(Struct, frozen=True):
-    """One forward pass of one micro-batch through one pipeline stage, and how its backward pass differs."""
+    """One forward pass of one micro-batch through one pipeline stage, with its backward pass as a multiple."""
 
     products: Products
-    attention_flops: Column  # what is skipped for causality not counted
+    attention_flops: Column  # without what causality skips
     attention_rate: Column  # FLOP/s
-    attention_backward: Column  # FLOPs of the backward pass as a multiple
-    attention_kind: Column  # one of the kinds below
+    attention_backward: Column  # FLOPs of the backward pass as a multiple of the forward pass
+    attention_kind: Column  # one of the kinds above
     score_bytes: Column  # that attention's products move at least
-    moved_bytes: Column  # by operators that are bound by memory
-    cast_bytes: Column  # moved to make numbers narrow, in each direction alike
+    moved_bytes: Column  # moved by memory-bound operators
+    cast_bytes: Column  # moved by conversions to narrow formats, per direction
     launches: Column  # kernels
 
 
 class Exchange(Struct, frozen=True):
-    """Messages of one forward pass among a group; `times` of them, `size` bytes each."""
+    """Messages of one forward pass in a group: `times` messages of `size` bytes."""
 
     size: Column
     times: Column
-    group: Group
-    overlapped: Column  # 1 where it runs beside products
+    group: RankGroup
+    overlapped: Column  # 1 if it overlaps with products
 
 
-class States(Struct, frozen=True):
-    """What follows from weights: gathering, reducing and stepping them."""
+class StateWork(Struct, frozen=True):
+    """The work on model states: gathering, reducing and updating."""
 
-    accumulated_bytes: Column  # moved to add a micro-batch's gradients to the others'
-    gathered_bytes: Column  # weights that are gathered for each pass (ZeRO-3), whole
-    scattered_bytes: Column  # gradients that are reduced after each micro-batch, whole
-    reduced_bytes: Column  # gradients that are summed over ranks once a step, whole
-    returned_bytes: Column  # what every rank gets back of the sum: gradients, or weights that one of them stepped
-    stepped_bytes: Column  # moved by the optimizer
-    host_bytes: Column  # to and from the host a step, where states are offloaded
-    group: Group  # data-parallel ranks
-    overlapped: Column  # 1 where exchange and computation run side by side
+    accumulated_bytes: Column  # moved to add up the gradients of micro-batches
+    gathered_bytes: Column  # complete weights gathered in each pass (ZeRO-3)
+    scattered_bytes: Column  # complete gradients reduced after each micro-batch
+    reduced_bytes: Column  # complete gradients reduced once per step
+    returned_bytes: Column  # what every rank gets back: gradients, or weights that one rank updated
+    updated_bytes: Column  # moved by the optimizer
+    host_bytes: Column  # to and from the host per step if states are offloaded
+    group: RankGroup  # data-parallel ranks
+    overlapped: Column  # 1 if communication overlaps with computation
 
 
 class Schedule(Struct, frozen=True):
-    """How the micro-batches pass through the pipeline."""
+    """The way of micro-batches through the pipeline."""
 
     micro_batches: Column
     stages: Column
     interleave: Column
-    recomputed: Column  # share of the forward pass that is computed again
-    recomputed_attention: Column  # the same of attention
+    recomputed: Column  # share of the forward pass that is recomputed
+    recomputed_attention: Column  # the same for attention
     nodes: Column
 
 
 class Work(Struct, frozen=True):
-    """One step on one device."""
+    """The work of one step on one device."""
 
     body: Pass
-    head: Pass  # what only the last stage does
+    head: Pass  # only on the last stage
     tensor: Exchange
     expert: Exchange
-    copies: Column  # of each token that go to experts
+    copies: Column  # copies of each token that go to experts
     context: Exchange
     transfer: Exchange  # to the next pipeline stage
-    states: States
+    states: StateWork
     schedule: Schedule
     unit: Unit
     fabric: Fabric
@@ -89,17 +89,17 @@ class Work(Struct, frozen=True):
 
 
 def join(works: Sequence[Work]) -> Work:
-    """The columns of several works behind each other."""
+    """Concatenate the columns of several works."""
     return cast("Work", _join(works))
 
 
 def repeat(work: Work, times: int) -> Work:
-    """The same columns behind each other so many times."""
+    """Repeat the columns several times."""
     return cast("Work", _changed(work, lambda column: np.concatenate([column] * times, axis=-1)))
 
 
-def taken(work: Work, rows: NDArray[np.intp]) -> Work:
-    """Some of the rows."""
+def select_rows(work: Work, rows: NDArray[np.intp]) -> Work:
+    """Select rows."""
     return cast("Work", _changed(work, lambda column: column[..., rows]))
 
 
@@ -121,9 +121,9 @@ def _join(parts: Sequence[Struct | Table]) -> Struct | Table:
 
 
 def _join_products(parts: Sequence[Products]) -> Products:
-    whole = [each.at(each.place) for each in parts]
-    tables = {name: _join_arrays([getattr(each, name) for each in whole]) for name in TABLES}
-    return Products(**tables, place=np.arange(sum(len(each.place) for each in whole)))
+    expanded = [each.at(each.place) for each in parts]
+    tables = {name: _join_arrays([getattr(each, name) for each in expanded]) for name in TABLES}
+    return Products(**tables, place=np.arange(sum(len(each.place) for each in expanded)))
 
 
 def _join_arrays(arrays: Sequence[Table]) -> Table:

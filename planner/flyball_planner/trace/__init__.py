@@ -1,4 +1,4 @@
-"""A user's own torch module, run without weights or device to learn what it costs."""
+"""Traces a user's torch module without weights or a device, to determine its cost."""
 
 from flyball_planner.trace.module import trace_module
 

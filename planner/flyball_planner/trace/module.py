@@ -1,4 +1,4 @@
-"""The cost of any torch module, from one forward pass in which no number is computed."""
+"""The cost of a torch module, from a forward pass that computes no numbers."""
 
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 def trace_module(
     module: "torch.nn.Module | Callable[[], torch.nn.Module]", inputs: Any, *, name: str = ""
 ) -> ModelCost:
-    """What one sample costs a module: parameters, FLOPs, and activations kept for the backward pass.
+    """Return the cost of one sample: parameters, FLOPs, and activations stored for the backward pass.
 
-    `module` is a module, also one on the meta device, or a function that builds it; then no weights are ever allocated.
-    `inputs` are tensors as the module takes them (one, a tuple, or a mapping of keyword arguments), first dimension the
-    samples; their numbers do not matter, so meta tensors do. No GPU is needed and none is used.
+    `module` is a module, which may be on the meta device, or a function that builds one; then no weights are allocated.
+    `inputs` are tensors as the module takes them (one, a tuple, or a mapping of keyword arguments) with samples as the
+    first dimension. Their values do not matter, so meta tensors work. No GPU is needed or used.
     """
     if find_spec("torch") is None:
-        raise InputError("tracing a module needs torch (pip install torch); without it, describe the model in a file")
-    from flyball_planner.trace.running import traced_cost  # noqa: PLC0415  the rest of the planner does without torch
+        raise InputError(
+            "tracing a module needs torch (pip install torch); without torch, describe the model in a specification"
+        )
+    from flyball_planner.trace.shape_run import traced_cost  # noqa: PLC0415  torch is optional
 
     return traced_cost(module, inputs, name)

@@ -1,4 +1,4 @@
-"""Records every operator, kept tensor and boundary of a forward pass; needs torch."""
+"""Records every operator, stored tensor and boundary of a forward pass. Needs torch."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -12,15 +12,15 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from flyball_planner.models.cost import Operator, OperatorKind
-from flyball_planner.trace.traced import Part, part_names
+from flyball_planner.trace.traced_parts import TracedPart, part_names
 
-NUMBER_BYTES = 2.0  # as `Operator.moved_bytes` counts a network's numbers
+NUMBER_BYTES = 2.0  # per number in `Operator.moved_bytes` of networks
 GATHERS = frozenset({"embedding", "gather", "index", "index_select", "scatter", "index_add", "topk", "sort"})
 WITHOUT_WORK = frozenset({"_unsafe_view", "empty", "empty_like", "zeros", "ones", "full", "arange", "scalar_tensor"})
 
 
 class Recorder(TorchDispatchMode):
-    """Notes what each part of a module does; parts are told by hooks, kept tensors by autograd."""
+    """Records the work of each part of a module. Hooks identify the part, autograd the stored tensors."""
 
     def __init__(self, module: torch.nn.Module, batch: int, weights: Sequence[torch.Tensor]) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Recorder(TorchDispatchMode):
         self._number_bytes = min((weight.itemsize for weight in weights if weight.is_floating_point()), default=4)
 
     def run(self, forward: Callable[[], Any]) -> None:
-        """Run the forward pass with everything noted."""
+        """Run the forward pass and record it."""
         with ExitStack() as hooks:
             for name, module in self._module.named_modules():
                 if name and self._parts[name] == name:
@@ -44,12 +44,12 @@ class Recorder(TorchDispatchMode):
             with torch.autograd.graph.saved_tensors_hooks(self._keep, lambda tensor: tensor), self:
                 forward()
 
-    def parts(self) -> list[Part]:
-        """What each part did, in the order in which they first ran; parameters that none used come last."""
+    def parts(self) -> list[TracedPart]:
+        """Return the parts in the order in which they first ran; parts with unused parameters come last."""
         weights = self._parameters()
         ran = dict.fromkeys((*self._operators, *self._kept, *weights))
         return [
-            Part(
+            TracedPart(
                 path,
                 weights.get(path, 0),
                 tuple(self._operators[path]),
@@ -62,7 +62,7 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Let the operator happen, and note it."""
+        """Run the operator and record it."""
         result = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
         if func.namespace == "aten" and not func.is_view and name not in WITHOUT_WORK:
@@ -118,7 +118,7 @@ def _tensors(result: Any) -> list[torch.Tensor]:
 
 
 def _attention(name: str, args: Sequence[Any], batch: int) -> Operator:
-    """Queries, keys and values are batch × heads × tokens × width."""
+    """Return the operator; queries, keys and values are batch × heads × tokens × width."""
     queries, keys, values = args[:3]
     outer = queries.shape[:-1].numel() / batch
     flops = 2.0 * outer * keys.shape[-2] * (queries.shape[-1] + values.shape[-1])
@@ -127,7 +127,7 @@ def _attention(name: str, args: Sequence[Any], batch: int) -> Operator:
 
 
 def _product(name: str, given: Sequence[torch.Tensor], flops: float, batch: int) -> Operator:
-    """Rows grow with the samples; of products in batches each sample has its share."""
+    """Return the operator; rows grow with the samples, and batched products are divided among the samples."""
     left, right = given[-2:]
     times = left.shape[0] / batch if left.dim() == 3 else 1.0
     rows = left.shape[-2] / (1 if left.dim() == 3 else batch)
@@ -139,7 +139,7 @@ def _product(name: str, given: Sequence[torch.Tensor], flops: float, batch: int)
 
 
 def _convolution(name: str, args: Sequence[Any], result: Any, flops: float, batch: int) -> Operator:
-    """A product over the windows: rows are the places of the result, groups beside each other."""
+    """Return the operator as a product over windows; rows are output positions, groups are side by side."""
     given, weight = args[:2]
     groups = args[8] if len(args) > 8 else 1
     moved = NUMBER_BYTES * (given.numel() + result.numel()) / batch

@@ -1,1 +1,1 @@
-"""Read YAML files whose values know their lines, and check them against declared keys."""
+"""A reader for YAML specifications: values know their lines, and sections are checked against declared keys."""

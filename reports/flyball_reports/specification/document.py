@@ -1,99 +1,89 @@
-"""A YAML file as values that know their lines. Bounded, since a file may come from anybody."""
+"""Reads YAML into values that know their lines, with limits because a file may come from anyone."""
 
 import re
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from flyball_reports.specification.entry import Entry, Scalar
-from flyball_reports.specification.plain import read_plain
+import yaml
+
 from flyball_reports.specification.problems import Problem, SpecificationError
-
-if TYPE_CHECKING:
-    import yaml
+from flyball_reports.specification.source_value import Scalar, SourceValue
 
 MOST_CHARACTERS = 1_000_000  # a specification has a few hundred
 MOST_VALUES = 20_000  # so that aliases of aliases cannot fill the memory
 DEEPEST = 20
 
 _PLAIN = "tag:yaml.org,2002:"
-_READ_AS_YAML_SAYS = {_PLAIN + name for name in ("int", "float", "bool", "null")}
+_RESOLVED_TAGS = {_PLAIN + name for name in ("int", "float", "bool", "null")}
 
 
-def read_document(text: str, file: str = "specification", example: str = "model") -> Entry:
-    """The outermost group of keys of a YAML text; `example` is one that a message names."""
+def read_document(text: str, file: str = "specification", example: str = "model") -> SourceValue:
+    """Read the top-level keys of a YAML text. Messages mention `example` as an example of a key.
+
+    The text must be a mapping; an empty text is an empty one. Raises `SpecificationError`.
+    """
     if len(text) > MOST_CHARACTERS:
         raise SpecificationError([Problem(0, "", f"longer than {MOST_CHARACTERS:,} characters")], file)
-    return read_plain(text) or read_yaml(text, file, example)
-
-
-def read_yaml(text: str, file: str = "specification", example: str = "model") -> Entry:
-    """The same of any form."""
-    import yaml  # noqa: PLC0415  most specifications are read without
-
     try:
         node = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        entry = _Reader().entry(node, _line(node), depth=0) if node is not None else Entry({}, 1)
+        entry = _Reader().entry(node, _line(node), depth=0) if node is not None else SourceValue({}, 1)
     except yaml.MarkedYAMLError as error:
         raise SpecificationError([_syntax(error, text)], file) from None
     except (yaml.YAMLError, RecursionError) as error:
-        raise SpecificationError([Problem(0, "", f"is no YAML: {error}")], file) from None
+        raise SpecificationError([Problem(0, "", f"is not valid YAML: {error}")], file) from None
     if not isinstance(entry.value, dict):
         raise SpecificationError(
-            [Problem(entry.line, "", f"expected keys such as {example}: …, not {entry.told()}")], file
+            [Problem(entry.line, "", f"expected keys such as {example}: …, not {entry.description()}")], file
         )
     return entry
 
 
 class _Reader:
-    """Turns nodes into entries and counts them."""
+    """Converts nodes to values and counts them."""
 
     def __init__(self) -> None:
         self.values = 0
 
-    def entry(self, node: "yaml.Node", line: int, depth: int) -> Entry:
-        import yaml  # noqa: PLC0415
-
+    def entry(self, node: yaml.Node, line: int, depth: int) -> SourceValue:
         self.values += 1
         if depth > DEEPEST or self.values > MOST_VALUES:
             raise yaml.MarkedYAMLError(problem="nested too deeply or too large", problem_mark=node.start_mark)
         if isinstance(node, yaml.MappingNode):
-            return Entry(self._mapping(node, depth), line)
+            return SourceValue(self._mapping(node, depth), line)
         if isinstance(node, yaml.SequenceNode):
-            return Entry([self.entry(each, _line(each), depth + 1) for each in node.value], line)
-        return Entry(_scalar(cast("yaml.ScalarNode", node)), line)
+            return SourceValue([self.entry(each, _line(each), depth + 1) for each in node.value], line)
+        return SourceValue(_scalar(cast("yaml.ScalarNode", node)), line)
 
-    def _mapping(self, node: "yaml.MappingNode", depth: int) -> dict[str, Entry]:
-        import yaml  # noqa: PLC0415
-
-        found: dict[str, Entry] = {}
+    def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, SourceValue]:
+        found: dict[str, SourceValue] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise yaml.MarkedYAMLError(problem="a key must be a word", problem_mark=key.start_mark)
+                raise yaml.MarkedYAMLError(
+                    problem="a key must be a plain scalar, not a list or a group", problem_mark=key.start_mark
+                )
             if key.value in found:
                 first = found[key.value].line
                 raise yaml.MarkedYAMLError(
-                    problem=f"{key.value!r} stands here a second time (first on line {first}); keep one of them",
+                    problem=f"duplicate key {key.value!r} (first on line {first}); keep one of them",
                     problem_mark=key.start_mark,
                 )
             found[key.value] = self.entry(value, _line(key), depth + 1)
         return found
 
 
-def _scalar(node: "yaml.ScalarNode") -> Scalar:
-    import yaml  # noqa: PLC0415
-
-    if node.tag not in _READ_AS_YAML_SAYS:
+def _scalar(node: yaml.ScalarNode) -> Scalar:
+    if node.tag not in _RESOLVED_TAGS:
         return str(node.value)
     try:
         return cast("Scalar", yaml.constructor.SafeConstructor().construct_object(node))
-    except ValueError:  # tagged !!int by hand
+    except ValueError:  # an explicit tag such as !!int that does not fit
         return str(node.value)
 
 
-def _line(node: "yaml.Node") -> int:
+def _line(node: yaml.Node) -> int:
     return int(node.start_mark.line) + 1
 
 
-def _syntax(error: "yaml.MarkedYAMLError", text: str) -> Problem:
+def _syntax(error: yaml.MarkedYAMLError, text: str) -> Problem:
     mark = error.problem_mark or error.context_mark
     line = mark.line + 1 if mark else 0
     indent = re.match(r"\s*", "".join(text.splitlines()[max(0, line - 1) : line]))

@@ -1,39 +1,39 @@
-"""Faults of a specification: all of them at once, each with its line and what to write instead."""
+"""Problems of a specification, each with its line and a hint. All problems are reported at once."""
 
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from flyball_reports.errors import MOST_TOLD, InputError, meant
+from flyball_reports.errors import MOST_NAMES, InputError, suggestion
 
 
 class Problem(Struct, frozen=True):
-    """One fault: where, which key, what is wrong with it."""
+    """One problem: its line, its key and a message."""
 
-    line: int  # from 1; 0: of the whole file
-    key: str  # with its sections, as in hardware.devices
+    line: int  # from 1; 0 means the whole file
+    key: str  # with its section, as in hardware.devices
     message: str
 
-    def told(self, file: str) -> str:
-        """As compilers say it, so that editors find the place."""
+    def located(self, file: str) -> str:
+        """Return the message with file and line in the format of compilers, which editors understand."""
         place = f"{file}:{self.line}" if self.line else file
         return f"{place}: {self.key}: {self.message}" if self.key else f"{place}: {self.message}"
 
 
 class SpecificationError(InputError):
-    """A specification that cannot be planned."""
+    """A specification with problems."""
 
     def __init__(self, problems: Sequence[Problem], file: str = "specification") -> None:
         self.problems = tuple(sorted(problems, key=lambda each: each.line))
         self.file = file
-        super().__init__("\n".join(each.told(file) for each in self.problems))
+        super().__init__("\n".join(each.located(file) for each in self.problems))
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """That nothing has this name, with the one probably meant, or all if they are few."""
+    """Return a message about an unknown name, with a suggestion or the list of known names."""
     names = list(known)
-    question = meant(name, names)
+    question = suggestion(name, names)
     if question:
         return f"unknown {what} {name!r}; {question}"
-    listed = ", ".join(sorted(names)[:MOST_TOLD]) + (" …" if len(names) > MOST_TOLD else "")
+    listed = ", ".join(sorted(names)[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
     return f"unknown {what} {name!r}; known: {listed}" if names else f"unknown {what} {name!r}"

@@ -1,17 +1,17 @@
-"""Reads a section of a specification by its declared keys, and gathers every fault on the way."""
+"""Reads a section of a specification by its declared keys and collects all problems."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
-from flyball_reports.specification.entry import Entry
 from flyball_reports.specification.problems import Problem, unknown
+from flyball_reports.specification.source_value import SourceValue
 from flyball_reports.specification.value_readers import Reader, Unfit
 
 
-class Key(Struct, frozen=True):
-    """One key: what it means and what it expects. What has no default and is not required may be left out."""
+class SectionKey(Struct, frozen=True):
+    """One key: what it means and which values it takes. A key that is not required may be left out."""
 
     name: str
     reader: Reader
@@ -19,22 +19,22 @@ class Key(Struct, frozen=True):
     required: bool = False
 
 
-class Findings(Struct):
-    """Faults so far, and where each key stands."""
+class SpecificationFaults(Struct):
+    """The problems found so far, and the document that they refer to."""
 
     problems: list[Problem]
-    root: Entry
+    root: SourceValue
 
     def add(self, path: str, message: str) -> None:
-        """A fault of the key with this path, at the line of the nearest key that exists."""
+        """Add a problem of the key with this path. Its line is that of the nearest key that exists."""
         self.problems.append(Problem(self.line(path), path, message))
 
-    def of(self, path: str) -> bool:
-        """Whether this key has a fault already."""
+    def has(self, path: str) -> bool:
+        """Return True if the key with this path already has a problem."""
         return any(each.key == path for each in self.problems)
 
     def line(self, path: str) -> int:
-        """The line of a key, or of the section that lacks it."""
+        """Return the line of a key, or of the section that lacks it."""
         entry, line = self.root, 0
         for name in path.split("."):
             if not isinstance(entry.value, dict) or name not in entry.value:
@@ -44,37 +44,39 @@ class Findings(Struct):
         return line
 
 
-def read_section(path: str, entry: Entry | None, keys: Sequence[Key], findings: Findings) -> dict[str, Any]:
-    """The values of a section by name; only those that are there and fit."""
+def read_section(
+    path: str, entry: SourceValue | None, keys: Sequence[SectionKey], faults: SpecificationFaults
+) -> dict[str, Any]:
+    """Return the valid values of a section by name, and add a problem for every other one."""
     if entry is None or entry.value is None:
-        entry = Entry({}, findings.line(path))
+        entry = SourceValue({}, faults.line(path))
     if not isinstance(entry.value, dict):
-        findings.add(path, f"expected keys ({_listed(each.name for each in keys)}), not {entry.told()}")
+        faults.add(path, f"expected keys ({_listed(each.name for each in keys)}), not {entry.description()}")
         return {}
     declared = {key.name: key for key in keys}
     for name in entry.value.keys() - declared.keys():
-        findings.add(under(path, name), unknown("key", name, declared))
+        faults.add(under(path, name), unknown("key", name, declared))
     for key in keys:
         if key.required and (key.name not in entry.value or entry.value[key.name].value is None):
-            findings.add(under(path, key.name), f"is missing; expected {key.reader.expected} ({key.meaning})")
-    return dict(_values(path, entry.value, declared, findings))
+            faults.add(under(path, key.name), f"is missing; expected {key.reader.expected} ({key.meaning})")
+    return dict(_values(path, entry.value, declared, faults))
 
 
 def under(path: str, name: str) -> str:
-    """The path of a key in a section; the file itself has none."""
+    """Return the path of a key in a section; the top level has an empty path."""
     return f"{path}.{name}" if path else name
 
 
 def _values(
-    path: str, given: Mapping[str, Entry], declared: Mapping[str, Key], findings: Findings
+    path: str, given: Mapping[str, SourceValue], declared: Mapping[str, SectionKey], faults: SpecificationFaults
 ) -> Iterable[tuple[str, Any]]:
     for name, entry in given.items():
         if name not in declared or entry.value is None:
-            continue  # a key without a value is as if it were not there
+            continue  # a key without a value counts as missing
         try:
             yield name, declared[name].reader.read(entry)
         except Unfit as fault:
-            findings.add(under(path, name), f"expected {fault}, not {fault.found or entry.told()}")
+            faults.add(under(path, name), f"expected {fault}, not {fault.found or entry.description()}")
 
 
 def _listed(names: Iterable[str]) -> str:

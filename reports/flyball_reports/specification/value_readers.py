@@ -1,4 +1,4 @@
-"""How values of a specification are read: what is expected of each, in words, and what it becomes."""
+"""Readers of single values: what a key expects in words, and how its value is converted."""
 
 import math
 import re
@@ -9,14 +9,14 @@ from typing import Any
 from msgspec import Struct
 
 from flyball_reports.errors import nearest
-from flyball_reports.specification.entry import Entry
+from flyball_reports.specification.source_value import SourceValue
 
 _SUFFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
 _NUMBER = re.compile(r"([-+]?(?:\d[\d_]*)?\.?\d*(?:e[-+]?\d+)?)\s*([kmbgt]?)", re.IGNORECASE)
 
 
 class Unfit(Exception):
-    """A value that is not what its key expects; the message says what is expected, `found` what of it is wrong."""
+    """A value that its key does not accept. The message names what is expected, `found` the part that is wrong."""
 
     def __init__(self, expected: str, found: str = "") -> None:
         super().__init__(expected)
@@ -24,17 +24,17 @@ class Unfit(Exception):
 
 
 class Reader(Struct, frozen=True):
-    """What a key expects, and the function that reads it."""
+    """The expected values in words, and the function that converts a value."""
 
     expected: str
-    read: Callable[[Entry], Any]
+    read: Callable[[SourceValue], Any]
 
 
-def whole(at_least: int = 1, at_most: float = 1e15) -> Reader:
-    """A whole number; 8k and 1e9 are whole numbers too."""
+def integer(at_least: int = 1, at_most: float = 1e15) -> Reader:
+    """Read an integer; 8k and 1e9 are integers too."""
     expected = f"a whole number of at least {at_least}" + (f" and at most {at_most:g}" if at_most < 1e15 else "")
 
-    def read(entry: Entry) -> int:
+    def read(entry: SourceValue) -> int:
         value = _number(entry)
         if value is None or value != int(value) or not at_least <= value <= at_most:
             raise Unfit(expected)
@@ -44,14 +44,14 @@ def whole(at_least: int = 1, at_most: float = 1e15) -> Reader:
 
 
 def number(above: float | None = None, at_least: float | None = None, at_most: float = 1e30) -> Reader:
-    """A number that may have a fraction."""
+    """Read a number."""
     bounds = (
         [f"above {above:g}"] if above is not None else [f"of at least {at_least:g}"] if at_least is not None else []
     )
     bounds += [f"at most {at_most:g}"] if at_most < 1e30 else []
     expected = "a number" + (" " + " and ".join(bounds) if bounds else "")
 
-    def read(entry: Entry) -> float:
+    def read(entry: SourceValue) -> float:
         value = _number(entry)
         too_low = value is None or (above is not None and value <= above) or (at_least is not None and value < at_least)
         if value is None or too_low or value > at_most:
@@ -62,11 +62,11 @@ def number(above: float | None = None, at_least: float | None = None, at_most: f
 
 
 def choice(options: Iterable[str]) -> Reader:
-    """One of a few words, in any case."""
+    """Read one of several words, in upper or lower case."""
     words = [str(each) for each in options]
     expected = "one of " + ", ".join(words)
 
-    def read(entry: Entry) -> str:
+    def read(entry: SourceValue) -> str:
         asked = str(entry.value).casefold().replace("_", "-")
         for word in words:
             if asked == word.casefold().replace("_", "-"):
@@ -78,15 +78,15 @@ def choice(options: Iterable[str]) -> Reader:
 
 
 def member(kind: type[StrEnum]) -> Reader:
-    """One of an enumeration."""
+    """Read a member of an enumeration."""
     words = choice(each.value for each in kind)
     return Reader(words.expected, lambda entry: kind(words.read(entry)))
 
 
 def text() -> Reader:
-    """Any words."""
+    """Read a text."""
 
-    def read(entry: Entry) -> str:
+    def read(entry: SourceValue) -> str:
         if entry.value is None or isinstance(entry.value, dict | list):
             raise Unfit("text")
         return str(entry.value)
@@ -95,9 +95,9 @@ def text() -> Reader:
 
 
 def flag() -> Reader:
-    """Yes or no."""
+    """Read true or false."""
 
-    def read(entry: Entry) -> bool:
+    def read(entry: SourceValue) -> bool:
         if not isinstance(entry.value, bool):
             raise Unfit("true or false")
         return entry.value
@@ -106,16 +106,16 @@ def flag() -> Reader:
 
 
 def many(reader: Reader, most: int = 64) -> Reader:
-    """A list; a single value is a list of one."""
+    """Read a list; a single value is a list with one item."""
     expected = f"a list, each {reader.expected}"
 
-    def one(item: Entry) -> Any:
+    def one(item: SourceValue) -> Any:
         try:
             return reader.read(item)
         except Unfit as fault:
-            raise Unfit(f"a list, each {fault}", item.told()) from None
+            raise Unfit(f"a list, each {fault}", item.description()) from None
 
-    def read(entry: Entry) -> tuple[Any, ...]:
+    def read(entry: SourceValue) -> tuple[Any, ...]:
         items = entry.value if isinstance(entry.value, list) else [entry]
         if not items or len(items) > most:
             raise Unfit(f"{expected}; 1 to {most} of them", f"{len(items)}")
@@ -125,12 +125,12 @@ def many(reader: Reader, most: int = 64) -> Reader:
 
 
 def anything() -> Reader:
-    """Whatever stands there, without its lines: whoever uses it checks it."""
+    """Accept any value and return it without lines; the caller checks it."""
     return Reader("any value", lambda entry: entry.plain)
 
 
-def _number(entry: Entry) -> float | None:
-    """What YAML took for a number, and what people write for one: 1e9, 350M, 8k."""
+def _number(entry: SourceValue) -> float | None:
+    """Return a number from YAML, or from common notations such as 1e9, 350M and 8k; nothing for anything else."""
     value = entry.value
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None

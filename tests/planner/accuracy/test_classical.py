@@ -1,9 +1,9 @@
-"""Boosted trees against published benchmarks."""
+"""Compare predictions for boosted trees with published benchmarks."""
 
 import pytest
 
 from flyball_planner.accuracy.classical import FILE, judge_classical
-from flyball_planner.accuracy.tables import Configuration, Row, Tables
+from flyball_planner.accuracy.tables import RowConfiguration, TableRow, Tables
 
 COLUMNS = {
     "library": "LightGBM col-wise",
@@ -20,7 +20,7 @@ COLUMNS = {
 
 def _tables(**changed: str) -> Tables:
     measured = {"time_s": changed.pop("time_s", "130.094"), "memory_gb": changed.pop("memory_gb", "0.897")}
-    row = Row(FILE, "a", "all", Configuration(COLUMNS | changed), measured)
+    row = TableRow(FILE, "a", "all", RowConfiguration(COLUMNS | changed), measured)
     return Tables({FILE: (row,)})
 
 
@@ -38,7 +38,7 @@ def _tables(**changed: str) -> Tables:
     ],
 )  # fmt: skip
 def test_published_benchmarks_are_within_a_factor_of_two(changed: dict[str, str]) -> None:
-    """Time and memory of quite different libraries, sizes and machines follow from one set of constants."""
+    """One set of constants predicts time and memory for different libraries, sizes and machines."""
     findings = judge_classical(_tables(**changed))
     assert [result.metric for result in findings.results] == ["total_time", "peak_memory"]
     for result in findings.results:
@@ -48,24 +48,24 @@ def test_published_benchmarks_are_within_a_factor_of_two(changed: dict[str, str]
 
 
 @pytest.mark.parametrize("changed", [{"dataset": "unheard of"}, {"library": "new"}])
-def test_what_cannot_be_known_is_not_judged(changed: dict[str, str]) -> None:
-    """A row whose data set or library is unknown is kept apart with its reason."""
+def test_rows_with_unknown_data_set_or_library_are_not_judged(changed: dict[str, str]) -> None:
+    """A row with an unknown data set or library is listed as ineligible, with the reason."""
     findings = judge_classical(_tables(**changed))
     assert not findings.results
     assert {skipped.metric for skipped in findings.ineligible} == {"total_time", "peak_memory"}
     assert all("known" in skipped.reason for skipped in findings.ineligible)
 
 
-def test_an_unknown_machine_has_no_time() -> None:
-    """Memory does not depend on the machine; its time cannot be told."""
+def test_an_unknown_machine_gives_no_time_result() -> None:
+    """On an unknown machine only memory is judged, because it does not depend on the machine."""
     findings = judge_classical(_tables(hardware="a toaster"))
     assert [result.metric for result in findings.results] == ["peak_memory"]
     assert [(skipped.metric, skipped.reason) for skipped in findings.ineligible] == [
-        ("total_time", "the cores of 'a toaster' are not known")
+        ("total_time", "the number of cores of 'a toaster' is unknown")
     ]
 
 
-def test_a_row_that_shows_nothing_is_not_judged() -> None:
-    """Without a measured memory only the time is judged."""
+def test_a_metric_without_a_measurement_is_not_judged() -> None:
+    """Without measured memory only the time is judged."""
     findings = judge_classical(_tables(memory_gb=""))
     assert [result.metric for result in findings.results] == ["total_time"]

@@ -1,4 +1,4 @@
-"""Measured speeds turned into FLOP/s and utilisation."""
+"""Tests of the conversion of measured speeds to FLOP/s and utilisation."""
 
 from pathlib import Path
 
@@ -30,30 +30,30 @@ ROWS = {
         "GPT 200B,decoder,200000000000,80,14400,112,112,57600,250000,2048,A100-SXM-80GB,80,2048,Megatron-DeepSpeed,"
         "844.81,,,98.87,,"
     ),
-    "untold": "GPT,decoder,200000000,12,768,12,12,3072,50257,1024,A100-SXM-80GB,8,512,llm.c,0.3,,,100,,",
+    "unknown": "GPT,decoder,200000000,12,768,12,12,3072,50257,1024,A100-SXM-80GB,8,512,llm.c,0.3,,,100,,",
 }
-"""As their makers print them: speed, and FLOP/s or utilisation beside it."""
+"""Published rows with a speed and the FLOP/s or utilisation that the source computed from it."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A table of these rows, each a suite of its own."""
+    """Return a folder with a table of these rows, one suite per row."""
     lines = [f"{name},{name},{row}" for name, row in ROWS.items()]
     (tmp_path / "throughput.csv").write_text("\n".join((HEADER, *lines)) + "\n")
     return tmp_path
 
 
-def test_each_convention_gives_what_is_printed(folder: Path) -> None:
-    """A speed becomes the printed FLOP/s or utilisation within 0.5 %, whoever counts."""
+def test_each_convention_gives_the_printed_figure(folder: Path) -> None:
+    """For each source the speed converts to the printed FLOP/s or utilisation within 0.5 %."""
     findings = judge_conversions(read_tables(folder))
     assert {result.suite for result in findings.results} == {"mosaic", "titan", "bridge", "prequel"}
     assert all(result.median_ape is not None and result.median_ape < 0.005 for result in findings.results)
 
 
-def test_what_is_not_told_is_not_guessed(folder: Path) -> None:
-    """Rows that do not say how they count are left out, with the reason."""
+def test_rows_without_a_convention_are_left_out(folder: Path) -> None:
+    """Rows without a counting convention are ineligible, with the reason."""
     findings = judge_conversions(read_tables(folder))
     assert {row.suite: row.reason for row in findings.ineligible} == {
-        "older": "the row does not say which of two formulas its FLOP/s come from",
-        "untold": "the row does not say how it counts FLOPs",
+        "older": "the row does not state which of two formulas its FLOP/s come from",
+        "unknown": "the row does not state how it counts FLOPs",
     }

@@ -1,4 +1,4 @@
-"""Judging predicted memory."""
+"""Tests of judging predicted memory."""
 
 from pathlib import Path
 
@@ -7,10 +7,10 @@ import pytest
 from flyball_planner.accuracy.memory import judge_peak_memory
 from flyball_planner.accuracy.memory_fitting import UNKNOWN_COPIES, UNKNOWN_SPREAD, USUAL_SHARE, fitted_without
 from flyball_planner.accuracy.memory_mlp import judge_perceptrons
-from flyball_planner.accuracy.memory_rows import estimate_row, meant, measured_bytes
+from flyball_planner.accuracy.memory_rows import estimate_row, matching_interval, measured_bytes
 from flyball_planner.accuracy.model_states import judge_model_states
 from flyball_planner.accuracy.result import Unsuited
-from flyball_planner.accuracy.tables import Configuration, Row, Tables, read_tables
+from flyball_planner.accuracy.tables import RowConfiguration, TableRow, Tables, read_tables
 from flyball_planner.memory.constants import CONSTANTS
 from flyball_planner.memory.deepspeed import deepspeed_states_bytes
 from flyball_planner.training import Offload, Sharding
@@ -19,43 +19,45 @@ from tests.planner.accuracy.test_rows import GPT, LITGPT
 MEANING = {"mem_unit": "GB (1e9)", "mem_meaning": "peak memory"}
 
 
-def row(name: str, columns: dict[str, str], shown: str) -> Row:
-    """A run of one suite."""
-    return Row("memory_measured.csv", name, "suite", Configuration({**MEANING, **columns}), {"mem_value": shown})
+def row(name: str, columns: dict[str, str], measured: str) -> TableRow:
+    """Return a row of the only suite."""
+    return TableRow(
+        "memory_measured.csv", name, "suite", RowConfiguration({**MEANING, **columns}), {"mem_value": measured}
+    )
 
 
-def tables(*rows: Row) -> Tables:
-    """A folder with one table."""
+def tables(*rows: TableRow) -> Tables:
+    """Return the tables of a folder that holds one table."""
     return Tables({"memory_measured.csv": rows})
 
 
 def test_units_are_not_guessed() -> None:
-    """GiB and GB differ, and an unknown unit is no figure."""
+    """GiB and GB differ, and a row with an unknown unit is unsuited."""
     assert measured_bytes(row("a", {}, "2")) == 2e9
     assert measured_bytes(row("a", {"mem_unit": "GiB"}, "2")) == 2 * 2**30
     with pytest.raises(Unsuited, match="unit"):
         measured_bytes(row("a", {"mem_unit": "pages"}, "2"))
 
 
-def test_the_row_tells_which_memory() -> None:
-    """Tensors, what is reserved for them, and what the driver shows are three figures."""
-    estimate = estimate_row(Configuration(GPT), CONSTANTS)
-    shown = [
-        meant(Configuration({"mem_meaning": text}), estimate).middle
+def test_the_row_selects_the_kind_of_memory() -> None:
+    """Memory of tensors, memory reserved for them, and memory in use by the driver are three figures."""
+    estimate = estimate_row(RowConfiguration(GPT), CONSTANTS)
+    predicted = [
+        matching_interval(RowConfiguration({"mem_meaning": text}), estimate).middle
         for text in ("peak memory active", "peak (reserved), max over GPUs", "max of sampled nvidia-smi memory.used")
     ]
-    assert shown == sorted(set(shown))
+    assert predicted == sorted(set(predicted))
 
 
 def test_constants_are_fitted_without_the_judged_suite() -> None:
-    """With no other suite nothing is known of what was fitted."""
+    """Without another suite the fitted constants have their defaults for unknown values."""
     alone = fitted_without(tables(row("a", LITGPT, "13.5")), "suite")
     assert (alone.allocator_share, alone.quantised_copies) == (USUAL_SHARE, UNKNOWN_COPIES)
     assert alone.quantised_spread == UNKNOWN_SPREAD
 
 
-def test_a_run_that_failed_is_no_figure_but_must_not_fit() -> None:
-    """Running out of memory is judged by the verdict alone."""
+def test_an_out_of_memory_run_is_judged_only_by_fit() -> None:
+    """A run that ran out of memory has no measured figure; only the verdict "does not fit" is checked."""
     found = judge_peak_memory(tables(row("a", LITGPT, "13.5"), row("b", {**LITGPT, "micro_batch": "64"}, "OOM")))
     fitting = next(result for result in found.results if result.metric == "fits")
     assert fitting.details["ran_out_of_memory"] == 1
@@ -64,15 +66,17 @@ def test_a_run_that_failed_is_no_figure_but_must_not_fit() -> None:
     assert [each.id for each in found.ineligible] == ["b"]
 
 
-def test_five_runs_improve_a_suite_that_is_off() -> None:
-    """Where all runs show a fifth more than predicted, calibration closes most of the gap."""
+def test_calibration_with_five_runs_reduces_a_systematic_error() -> None:
+    """If all runs use a fifth more than predicted, calibration more than halves the error."""
     rows = []
     for batch in (1, 2, 4, 8, 3, 5, 6, 7):
         columns = {**LITGPT, "micro_batch": str(batch)}
-        predicted = meant(Configuration(MEANING), estimate_row(Configuration(columns), CONSTANTS)).middle
+        predicted = matching_interval(
+            RowConfiguration(MEANING), estimate_row(RowConfiguration(columns), CONSTANTS)
+        ).middle
         rows.append(row(str(batch), columns, str(1.2 * predicted / 1e9)))
-    told = judge_peak_memory(tables(*rows)).results
-    results = {each.mode: each for each in told if (each.suite, each.metric) == ("suite", "peak_memory")}
+    all_results = judge_peak_memory(tables(*rows)).results
+    results = {each.mode: each for each in all_results if (each.suite, each.metric) == ("suite", "peak_memory")}
     cold, calibrated = results["cold"].median_ape, results["calibrated"].median_ape
     assert cold is not None
     assert calibrated is not None
@@ -80,7 +84,7 @@ def test_five_runs_improve_a_suite_that_is_off() -> None:
 
 
 def test_published_states_agree_to_the_printed_digits(tmp_path: Path) -> None:
-    """The ZeRO paper's table and DeepSpeed's estimator, each by its own formula."""
+    """The ZeRO paper's table and DeepSpeed's estimator agree, each with its own formula."""
     (tmp_path / "memory_analytical.csv").write_text(
         "id,suite,params,n_gpus,dp,zero_or_fsdp,precision,optimizer,mem_value,mem_unit,notes\n"
         "a,zero-paper-table1,7500000000,64,64,ZeRO-1,fp16 mixed,Adam,31.4,GB (1e9),\n"
@@ -91,8 +95,8 @@ def test_published_states_agree_to_the_printed_digits(tmp_path: Path) -> None:
         assert result.details["to_the_printed_digits"] == 1
 
 
-def test_deepspeed_estimators_know_two_stages() -> None:
-    """Offloading leaves the largest layer, or the weights; other stages have no estimator."""
+def test_deepspeed_estimators_support_two_stages() -> None:
+    """With offloading the GPU keeps the largest layer or the weights. Other stages have no estimator."""
     assert deepspeed_states_bytes(1e9, 1e7, 8, Sharding.ZERO2, Offload.OPTIMIZER) == 2e9
     assert deepspeed_states_bytes(1e9, 1e7, 8, Sharding.ZERO3, Offload.PARAMETERS) == 4e7
     with pytest.raises(ValueError, match="ZeRO-2 and ZeRO-3"):
@@ -100,7 +104,7 @@ def test_deepspeed_estimators_know_two_stages() -> None:
 
 
 def test_small_perceptrons_are_judged_by_distance(tmp_path: Path) -> None:
-    """Below 40 MiB what counts is how many MiB a prediction is off."""
+    """Below 40 MiB a prediction is judged by its error in MiB."""
     (tmp_path / "memory_mlp_gpumemnet.csv").write_text(
         "id,input,batch,activation,dropout_layers,batchnorm_layers,layer_out_features,max_gpu_mem_MiB,precision,optimizer\n"
         "small,39,99,Softplus,0,3,39 39 39 2,1451,fp32,Adam\n"

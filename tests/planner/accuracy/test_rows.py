@@ -1,4 +1,4 @@
-"""How the words of a table become a subject, a training, a layout and a device."""
+"""Tests of reading a subject, a training, a layout and a device from the words of a table."""
 
 import pytest
 
@@ -17,11 +17,11 @@ from flyball_planner.accuracy.rows.words import (
     read_sharding,
     step,
 )
-from flyball_planner.accuracy.tables import Configuration
+from flyball_planner.accuracy.tables import RowConfiguration
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.counts import parameters
 from flyball_planner.models.transformer.shape import TransformerShape
-from flyball_planner.precision import Format
+from flyball_planner.precision import NumberFormat
 from flyball_planner.training import Attention, Checkpointing, Method, Offload, Sharding
 
 GPT = {
@@ -44,9 +44,9 @@ TITAN = {
 }  # fmt: skip
 
 
-def told(**columns: str) -> Configuration:
-    """A row with these columns."""
-    return Configuration(columns)
+def row_of(**columns: str) -> RowConfiguration:
+    """Return a row with these columns."""
+    return RowConfiguration(columns)
 
 
 @pytest.mark.parametrize(
@@ -58,47 +58,51 @@ def told(**columns: str) -> Configuration:
     ],
 )  # fmt: skip
 def test_sharding_is_read(text: str, expected: Sharding) -> None:
-    """Both families of words mean the same stages."""
-    assert read_sharding(told(zero_or_fsdp=text)) is expected
+    """The terms of ZeRO and of FSDP map to the same stages."""
+    assert read_sharding(row_of(zero_or_fsdp=text)) is expected
 
 
 @pytest.mark.parametrize(
     ("text", "weights", "compute", "master"),
     [
-        ("fp32", Format.FP32, Format.FP32, False), ("tf32", Format.FP32, Format.TF32, False),
-        ("bf16", Format.BF16, Format.BF16, True), ("bf16-true", Format.BF16, Format.BF16, False),
-        ("AMP", Format.FP32, Format.FP16, False), ("amp_bf16 (mp_mode DEFAULT)", Format.FP32, Format.BF16, False),
-        ("float8", Format.BF16, Format.FP8, True), ("NVFP4", Format.BF16, Format.FP4, True),
-        ("not stated in the csv (16-bit mixed, Megatron)", Format.FP16, Format.FP16, True),
+        ("fp32", NumberFormat.FP32, NumberFormat.FP32, False),
+        ("tf32", NumberFormat.FP32, NumberFormat.TF32, False),
+        ("bf16", NumberFormat.BF16, NumberFormat.BF16, True),
+        ("bf16-true", NumberFormat.BF16, NumberFormat.BF16, False),
+        ("AMP", NumberFormat.FP32, NumberFormat.FP16, False),
+        ("amp_bf16 (mp_mode DEFAULT)", NumberFormat.FP32, NumberFormat.BF16, False),
+        ("float8", NumberFormat.BF16, NumberFormat.FP8, True),
+        ("NVFP4", NumberFormat.BF16, NumberFormat.FP4, True),
+        ("not stated in the csv (16-bit mixed, Megatron)", NumberFormat.FP16, NumberFormat.FP16, True),
     ],
 )  # fmt: skip
-def test_precision_is_read(text: str, weights: Format, compute: Format, master: bool) -> None:
-    """What is multiplied in, what weights are kept in, and whether fp32 copies exist."""
-    found = read_precision(told(precision=text))
+def test_precision_is_read(text: str, weights: NumberFormat, compute: NumberFormat, master: bool) -> None:
+    """A precision gives the formats of weights and arithmetic, and whether fp32 master copies exist."""
+    found = read_precision(row_of(precision=text))
     assert (found.weights, found.compute, found.master) == (weights, compute, master)
 
 
 def test_fully_sharded_mixed_precision_keeps_fp32_shards() -> None:
-    """Under FSDP 16-bit weights are gathered copies of fp32 shards."""
-    assert read_precision(told(precision="bf16", zero_or_fsdp="FSDP2")).weights is Format.FP32
-    assert read_precision(told(precision="float8", zero_or_fsdp="FSDP2")).compute is Format.FP8
+    """Under FSDP, 16-bit weights are gathered from fp32 shards."""
+    assert read_precision(row_of(precision="bf16", zero_or_fsdp="FSDP2")).weights is NumberFormat.FP32
+    assert read_precision(row_of(precision="float8", zero_or_fsdp="FSDP2")).compute is NumberFormat.FP8
 
 
 def test_optimizers_are_read() -> None:
-    """Width, pages, fusion and the place of the step are found in any order of words."""
-    found = read_optimizer(told(optimizer="PagedAdamW8bit, optimizer_in_bwd"))
+    """Width, paging, fusion and the place of the step are read from words in any order."""
+    found = read_optimizer(row_of(optimizer="PagedAdamW8bit, optimizer_in_bwd"))
     assert found.paged
     assert found.in_backward
-    assert read_optimizer(told(optimizer="SGD momentum")).name == "sgd-momentum"
-    assert read_optimizer(told(optimizer="Adam", framework="torchtune")).name == "adamw-fused"
+    assert read_optimizer(row_of(optimizer="SGD momentum")).name == "sgd-momentum"
+    assert read_optimizer(row_of(optimizer="Adam", framework="torchtune")).name == "adamw-fused"
     with pytest.raises(Unsuited, match="optimizer"):
-        read_optimizer(told(optimizer="see notes"))
+        read_optimizer(row_of(optimizer="see notes"))
 
 
-def test_sharding_for_one_method_is_not_for_another() -> None:
-    """What is said of full training alone neither shards nor checkpoints a LoRA run."""
+def test_sharding_applies_only_to_the_named_method() -> None:
+    """Sharding and checkpointing given "for full" do not apply to a LoRA run."""
     words = "FSDP (act. ckpt Block) for full"
-    full, lora = (told(zero_or_fsdp=words, method=method) for method in ("full", "lora"))
+    full, lora = (row_of(zero_or_fsdp=words, method=method) for method in ("full", "lora"))
     assert (read_sharding(full), read_checkpointing(full)) == (Sharding.ZERO3, Checkpointing.FULL)
     assert (read_sharding(lora), read_checkpointing(lora)) == (Sharding.NONE, Checkpointing.NONE)
 
@@ -115,73 +119,73 @@ def test_sharding_for_one_method_is_not_for_another() -> None:
         ({"zero_or_fsdp": "FSDP", "optimizer": "fused AdamW, CPU offload"}, Offload.PARAMETERS),
     ],
 )
-def test_offload_is_read_where_it_is_said(columns: dict[str, str], expected: Offload) -> None:
-    """Activations beside the checkpointing, states beside sharding or optimizer."""
-    assert read_offload(Configuration(columns)) is expected
+def test_offload_is_read_from_several_columns(columns: dict[str, str], expected: Offload) -> None:
+    """Offload of activations is in the checkpointing column, of states in the sharding or optimizer column."""
+    assert read_offload(RowConfiguration(columns)) is expected
 
 
-def test_low_rank_additions_follow_recipe_and_notes() -> None:
-    """A published recipe tells its targets, a note the rank."""
-    assert read_method(told(method="QLoRA")) is Method.QLORA
-    assert "down" in read_lora(Configuration(LITGPT)).targets
-    assert read_lora(told(notes="lora_rank 16")).rank == 16
+def test_lora_is_read_from_recipe_and_notes() -> None:
+    """A published recipe gives the target matrices, a note the rank."""
+    assert read_method(row_of(method="QLoRA")) is Method.QLORA
+    assert "down" in read_lora(RowConfiguration(LITGPT)).targets
+    assert read_lora(row_of(notes="lora_rank 16")).rank == 16
 
 
-def test_age_tells_attention() -> None:
-    """Old frameworks kept scores unless the row says flash."""
-    assert read_attention(told(framework="Megatron-DeepSpeed")) is Attention.MATERIALISED
-    assert read_attention(told(framework="Megatron-DeepSpeed", attention="flash")) is Attention.FLASH
+def test_attention_follows_from_the_framework() -> None:
+    """Old frameworks kept the attention scores, unless the row names flash attention."""
+    assert read_attention(row_of(framework="Megatron-DeepSpeed")) is Attention.MATERIALISED
+    assert read_attention(row_of(framework="Megatron-DeepSpeed", attention="flash")) is Attention.FLASH
 
 
 def test_a_ladder_is_cumulative() -> None:
-    """A later step has all earlier ones; elsewhere nothing is implied."""
-    later = told(framework="torchtune +activation checkpointing", notes="cumulative ladder")
+    """In a cumulative ladder a later step includes all earlier ones; in other rows it does not."""
+    later = row_of(framework="torchtune +activation checkpointing", notes="cumulative ladder")
     assert step(later, "compile")
     assert not step(later, "offload")
-    assert not step(told(framework="torchtune +compile"), "compile")
+    assert not step(row_of(framework="torchtune +compile"), "compile")
 
 
 def test_missing_layers_follow_from_the_count() -> None:
-    """Layers fill the parameters in equal stages."""
-    shape = read_subject(Configuration(GPT))
+    """A missing number of layers is derived from the parameters and divides evenly into the stages."""
+    shape = read_subject(RowConfiguration(GPT))
     assert isinstance(shape, TransformerShape)
     assert shape.layers == 80
     assert parameters(shape).total == pytest.approx(200e9, rel=0.02)
 
 
 def test_the_nearest_variant_is_chosen() -> None:
-    """Gated and ungated, tied and untied: the count decides."""
-    shape = read_subject(Configuration({**LITGPT, "framework": ""}))
+    """The parameter count decides between gated and ungated, tied and untied variants."""
+    shape = read_subject(RowConfiguration({**LITGPT, "framework": ""}))
     assert isinstance(shape, TransformerShape)
     assert shape.gated
     assert parameters(shape).total == 1_100_048_384
 
 
-def test_litgpt_unties_its_models() -> None:
-    """Its models keep an output matrix of their own."""
-    shape = read_subject(Configuration({**LITGPT, "model": "gemma-2b", "framework": "LitGPT gemma-2b/full.yaml"}))
+def test_litgpt_models_are_untied() -> None:
+    """Models in LitGPT have a separate output matrix."""
+    shape = read_subject(RowConfiguration({**LITGPT, "model": "gemma-2b", "framework": "LitGPT gemma-2b/full.yaml"}))
     assert isinstance(shape, TransformerShape)
     assert not shape.tied
 
 
 def test_known_names_need_no_dimensions() -> None:
-    """A well-known model is found by its name, an unknown one is told as such."""
+    """A well-known model is found by its name; an unknown one is an error."""
     columns = {"model": "phi-2", "seq_len_or_input": "512"}
-    assert isinstance(read_subject(Configuration(columns)), TransformerShape)
-    with pytest.raises(Unsuited, match="no known model"):
-        read_subject(told(model="secret-9000", seq_len_or_input="512"))
+    assert isinstance(read_subject(RowConfiguration(columns)), TransformerShape)
+    with pytest.raises(Unsuited, match="not a known model"):
+        read_subject(row_of(model="secret-9000", seq_len_or_input="512"))
 
 
-def test_images_are_networks() -> None:
-    """A sample of pixels means a published network."""
-    found = read_subject(told(model="resnet50", seq_len_or_input="3x224x224"))
+def test_image_samples_mean_a_published_network() -> None:
+    """A row with an image as its sample is read as a published network."""
+    found = read_subject(row_of(model="resnet50", seq_len_or_input="3x224x224"))
     assert isinstance(found, ModelCost)
     assert found.parameters == 25_557_032
 
 
-def test_a_local_batch_goes_down_the_pipeline_in_parts() -> None:
-    """torchtitan divides a rank's batch into as many micro-batches as there are stages."""
-    row = Configuration(TITAN)
+def test_torchtitan_divides_its_local_batch() -> None:
+    """torchtitan divides a rank's batch into one micro-batch per pipeline stage."""
+    row = RowConfiguration(TITAN)
     assert read_layout(row).micro_batch == 4
     assert read_layout(row).sequence_parallel
     assert read_training(row).global_batch == 256
@@ -196,17 +200,15 @@ def test_a_local_batch_goes_down_the_pipeline_in_parts() -> None:
         ("torchtune, torch.compile on", "README_202506_of_another.md", False),
     ],
 )
-def test_the_month_of_a_benchmark_tells_whether_its_loss_is_compiled(
-    framework: str, source: str, expected: bool
-) -> None:
-    """torchtitan compiles it with the model from April 2025 on."""
-    row = Configuration({**TITAN, "framework": framework, "source": source})
+def test_the_loss_is_compiled_from_april_2025_on(framework: str, source: str, expected: bool) -> None:
+    """torchtitan compiles the loss with the model in benchmarks from April 2025 on."""
+    row = RowConfiguration({**TITAN, "framework": framework, "source": source})
     assert read_training(row).compiled_loss is expected
 
 
 def test_a_whole_row_is_read() -> None:
-    """Layout, training and device of one row together."""
-    row = Configuration(GPT)
+    """Layout, training and device are read from one row."""
+    row = RowConfiguration(GPT)
     found = read_setting(row)
     assert (found.layout.tensor, found.layout.pipeline, found.layout.data) == (8, 10, 4)
     assert found.layout.checkpointing is Checkpointing.FULL
@@ -215,20 +217,20 @@ def test_a_whole_row_is_read() -> None:
     assert read_device(row).memory_bytes == 80 * 2**30
 
 
-def test_clouds_names_are_no_part_of_a_device() -> None:
-    """Cloud, count and machine are dropped; an unknown device is told."""
-    assert read_device(told(gpu="LambdaCloud_4xA6000")).name == read_device(told(gpu="A6000 48GB")).name
-    assert "2080 Ti" in read_device(told(gpu="2080Ti_trt2")).name
-    with pytest.raises(Unsuited, match="no known device"):
-        read_device(told(gpu="Abacus 3"))
+def test_cloud_names_are_removed_from_a_device() -> None:
+    """Cloud, count and machine are removed from a device's name; an unknown device is an error."""
+    assert read_device(row_of(gpu="LambdaCloud_4xA6000")).name == read_device(row_of(gpu="A6000 48GB")).name
+    assert "2080 Ti" in read_device(row_of(gpu="2080Ti_trt2")).name
+    with pytest.raises(Unsuited, match="not a known device"):
+        read_device(row_of(gpu="Abacus 3"))
 
 
 def test_perceptrons_are_read_layer_by_layer() -> None:
-    """Weights, biases and norms add up to the row's own count."""
-    row = told(
+    """Weights, biases and norms add up to the count in the row."""
+    row = row_of(
         input="2346", layer_out_features="1173 586 197", activation="ReLU", dropout_layers="2", batchnorm_layers="2",
         total_params="3560152",
     )  # fmt: skip
     assert perceptron(row).parameters == 3_560_152
     with pytest.raises(Unsuited, match="layers"):
-        perceptron(told(input="10"))
+        perceptron(row_of(input="10"))

@@ -1,11 +1,10 @@
-"""Names of hardware in the spellings that people, drivers and tables use."""
+"""Tests of hardware names as people, drivers and tables spell them."""
 
 import pytest
 
-from flyball_planner.catalogue import devices, find_device, profiles
-from flyball_planner.catalogue.devices import SeveralDevices
+from flyball_planner.catalogue.devices import SeveralDevices, devices, find_device, profiles
 from flyball_planner.catalogue.names import words
-from flyball_planner.precision import Format
+from flyball_planner.precision import NumberFormat
 from flyball_reports.errors import UnknownName
 
 SPELLINGS = {
@@ -43,14 +42,16 @@ SPELLINGS = {
 }
 
 
-@pytest.mark.parametrize(("name", "spelled"), [(name, each) for name, several in SPELLINGS.items() for each in several])
-def test_spellings_mean_one_device(name: str, spelled: str) -> None:
-    """However it is written, the name finds the device that is meant."""
-    assert find_device(spelled).name == name
+@pytest.mark.parametrize(
+    ("name", "spelling"), [(name, each) for name, several in SPELLINGS.items() for each in several]
+)
+def test_spellings_find_one_device(name: str, spelling: str) -> None:
+    """Every spelling finds the same device."""
+    assert find_device(spelling).name == name
 
 
 def test_every_device_finds_itself() -> None:
-    """Each name and alias of the catalogue leads to its own entry, so no two entries share one."""
+    """Each name and alias in the catalogue finds its own entry, so no two entries share one."""
     for each in devices():
         assert find_device(each.name) is each
         for alias in each.aliases:
@@ -58,13 +59,13 @@ def test_every_device_finds_itself() -> None:
 
 
 def test_no_two_names_are_the_same_words() -> None:
-    """Two devices whose names have the same words could not be told apart."""
+    """No two devices have names with the same words, because a search could not distinguish them."""
     seen = {words(each.name): each.name for each in devices()}
     assert len(seen) == len(devices())
 
 
-def test_profiles_bring_their_format() -> None:
-    """The named profiles are there, each with the format to plan for."""
+def test_profiles_have_a_format() -> None:
+    """All named profiles exist, each with a default number format."""
     assert set(profiles()) == {
         *(
             "CPU_4C_2.5GHz_basic",
@@ -80,11 +81,11 @@ def test_profiles_bring_their_format() -> None:
         assert found.name == profile.device
         assert found.default_format is profile.default_format
         assert found.rate(profile.default_format) > 0
-    assert find_device("GTX_1660Ti_fp32").default_format is Format.FP32
+    assert find_device("GTX_1660Ti_fp32").default_format is NumberFormat.FP32
 
 
-def test_an_unknown_name_hints_at_the_nearest() -> None:
-    """A slip of the keyboard is answered with what was probably meant."""
+def test_an_unknown_name_gets_a_suggestion() -> None:
+    """The error for a misspelt name suggests the nearest name, or the command that lists all."""
     with pytest.raises(UnknownName, match="did you mean 'GeForce RTX 4090'"):
         find_device("GeForce RTX 4O90")
     with pytest.raises(UnknownName, match="flyball hardware --list"):
@@ -93,14 +94,14 @@ def test_an_unknown_name_hints_at_the_nearest() -> None:
 
 @pytest.mark.parametrize("name", ["", " ", "()", "GPU", "-"])
 def test_a_name_without_content_is_unknown(name: str) -> None:
-    """Nothing fits a name that says nothing."""
+    """A name without a specific word finds no device."""
     with pytest.raises(UnknownName):
         find_device(name)
 
 
-def test_what_fits_several_is_not_guessed() -> None:
-    """A name that leaves the choice open says between what."""
-    with pytest.raises(SeveralDevices, match="P100 PCIe 16GB, V100 PCIe 16GB; say which"):
+def test_an_ambiguous_name_is_an_error() -> None:
+    """The error for an ambiguous name lists the matching devices."""
+    with pytest.raises(SeveralDevices, match="P100 PCIe 16GB, V100 PCIe 16GB; be more specific"):
         find_device("PCIe 16GB")
-    with pytest.raises(SeveralDevices, match=r"and \d+ more; say which"):
+    with pytest.raises(SeveralDevices, match=r"and \d+ more; be more specific"):
         find_device("8GB")

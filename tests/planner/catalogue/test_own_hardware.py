@@ -1,4 +1,4 @@
-"""Hardware that a program or a file adds."""
+"""Tests of hardware added by a program or a file."""
 
 import json
 from collections.abc import Iterator
@@ -9,29 +9,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_planner.catalogue import find_device, load_hardware, register_hardware
-from flyball_planner.catalogue.devices import REGISTRY
+from flyball_planner.catalogue.devices import REGISTRY, find_device, register_hardware
 from flyball_planner.catalogue.entries import KEYS, BadEntry
-from flyball_planner.catalogue.files import read_hardware
+from flyball_planner.catalogue.files import load_hardware, read_hardware
 from flyball_planner.catalogue.hardware import DeviceKind
-from flyball_planner.precision import Format
+from flyball_planner.precision import NumberFormat
 from flyball_reports.errors import InputError
 
 OWN = {"name": "Abacus 9", "memory_gib": 64, "memory_gb_per_second": 2000, "bf16_tflops": 400, "fp32_tflops": 50}
 
 
 @pytest.fixture(autouse=True)
-def catalogue_as_it_was() -> Iterator[None]:
-    """The one place of changing state is put back."""
+def original_catalogue() -> Iterator[None]:
+    """Remove all registered hardware after each test."""
     yield
     REGISTRY.clear()
 
 
 def test_a_registered_device_is_found() -> None:
-    """It is found by any spelling, in place of one of the catalogue with its name, and can be replaced."""
+    """A registered device is found by any spelling, can be replaced and overrides a catalogue entry."""
     register_hardware({**OWN, "kind": "tpu", "link": "NVLink 4", "aliases": "abacus; count-o-mat"})
     found = find_device("abacus-9")
-    assert (found.kind, found.memory_bytes, found.rate(Format.BF16)) == (DeviceKind.TPU, 64 * 2**30, 400e12)
+    assert (found.kind, found.memory_bytes, found.rate(NumberFormat.BF16)) == (DeviceKind.TPU, 64 * 2**30, 400e12)
     assert found.within_node is not None
     assert find_device("Count-o-Mat") is found
     register_hardware({**OWN, "memory_gib": 32})
@@ -41,12 +40,12 @@ def test_a_registered_device_is_found() -> None:
 
 
 def test_a_device_like_another() -> None:
-    """Only what differs need be said; the source says so."""
+    """A device can copy another one and change some keys; its source names the original."""
     capped = register_hardware({"name": "Capped A100", "like": "A100-80GB", "power_watts": 250})
-    assert capped.rate(Format.BF16) == 312e12
+    assert capped.rate(NumberFormat.BF16) == 312e12
     assert capped.power_watts == 250
     assert "A100 SXM4 80GB" in capped.source
-    with pytest.raises(BadEntry, match="no entry among the accelerators"):
+    with pytest.raises(BadEntry, match="is not an accelerator of the catalogue"):
         register_hardware({"name": "Own", "like": "EPYC 7763"})
 
 
@@ -67,14 +66,14 @@ CSV = "name,memory_gib,memory_gb_per_second,bf16_tflops,tensor_cores\nAbacus 9,6
 
 
 def test_files_in_three_formats(tmp_path: Path) -> None:
-    """YAML, JSON and CSV say the same."""
+    """Files in YAML, JSON and CSV define the same device."""
     for name, text in (("own.yaml", YAML), ("own.json", json.dumps({"devices": [OWN]}, indent="\t")), ("own.csv", CSV)):
         file = tmp_path / name
         file.write_text(text, encoding="utf-8")
         found = load_hardware(file)[0]
         assert found == find_device("Abacus 9")
-        assert (found.memory_bytes, found.rate(Format.BF16)) == (64 * 2**30, 400e12)
-    assert find_device("Slow A100").rate(Format.FP16) == 312e12
+        assert (found.memory_bytes, found.rate(NumberFormat.BF16)) == (64 * 2**30, 400e12)
+    assert find_device("Slow A100").rate(NumberFormat.FP16) == 312e12
 
 
 @pytest.mark.parametrize(
@@ -83,15 +82,15 @@ def test_files_in_three_formats(tmp_path: Path) -> None:
         (
             ".yaml",
             YAML.replace("memory_gib", "memory_gb", 1),
-            r"own, line 3: memory_gb: no such key; did you mean 'memory_gib'\?",
+            r"own, line 3: memory_gb: unknown key; did you mean 'memory_gib'\?",
         ),
         (".yaml", YAML.replace("400", "fast"), r"own, line 6: bf16_tflops: expected a number above 0.*found 'fast'"),
         (".yaml", YAML.replace("450", "-1"), r"own, line 7: link_gb_per_second: expected a number above 0"),
-        (".yaml", YAML.replace("    memory_gib: 64\n", ""), r"own, line 2: memory_gib: missing; expected a number"),
+        (".yaml", YAML.replace("    memory_gib: 64\n", ""), r"own, line 2: memory_gib: is missing; expected a number"),
         (".yaml", YAML.replace("like: A100", "like: A1000"), "there is no hardware named 'A1000'"),
         (".yaml", YAML.replace("link_gb_per_second: 450", "link: NVLnk 4"), "line 7: link: .*did you mean 'NVLink 4'"),
         (".yaml", YAML.replace("true", "maybe"), r"line 5: tensor_cores: expected yes or no, found 'maybe'"),
-        (".yaml", "devices: []", "describes no device"),
+        (".yaml", "devices: []", "contains no device"),
         (".yaml", "devices: [1]", "expected a device's keys"),
         (".yaml", "devices: [{name: {a: 1}}]", "name: expected a single value"),
         (".yaml", "devices: [", "own"),
@@ -100,31 +99,31 @@ def test_files_in_three_formats(tmp_path: Path) -> None:
         (
             ".csv",
             CSV.replace("memory_gib", "memory_gigs"),
-            r"line 2: memory_gigs: no such key; did you mean 'memory_gib'",
+            r"line 2: memory_gigs: unknown key; did you mean 'memory_gib'",
         ),
-        (".csv", 'name\n"Abacus', "is no CSV: unexpected end"),
+        (".csv", 'name\n"Abacus', "is not valid CSV: unexpected end"),
         (".toml", "", "use .yaml, .json or .csv"),
         (
             ".csv",
             "name,memory_gib,memory_gb_per_second\nAbacus,64,2000\n",
-            "no rate is given; give at least one of fp32_tflops",
+            "no rate given; at least one of these is required: fp32_tflops",
         ),
     ],
 )
-def test_faults_are_told_with_key_and_line(suffix: str, text: str, message: str) -> None:
-    """Whoever wrote the file learns the key, the line, what was expected and the nearest known name."""
+def test_errors_are_reported_with_key_and_line(suffix: str, text: str, message: str) -> None:
+    """The error gives the key, the line, the expected value and the nearest known name."""
     with pytest.raises(InputError, match=message):
         read_hardware(text, suffix, "own")
 
 
-def test_a_fault_adds_nothing(tmp_path: Path) -> None:
-    """A file is taken whole or not at all, and one that cannot be read is told."""
+def test_an_invalid_file_adds_nothing(tmp_path: Path) -> None:
+    """A file with an error adds no device, and an unreadable file is an error."""
     file = tmp_path / "own.yaml"
     file.write_text(YAML.replace("bf16_tflops: 200", "bf16_tflops: slow"), encoding="utf-8")
     with pytest.raises(InputError):
         load_hardware(file)
     assert not REGISTRY.added
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot read"):
         load_hardware(tmp_path / "none.yaml")
 
 
@@ -133,8 +132,8 @@ def test_a_fault_adds_nothing(tmp_path: Path) -> None:
         st.sampled_from([*KEYS, "odd"]), st.one_of(st.text(max_size=20), st.floats(), st.none(), st.booleans())
     )
 )
-def test_any_entry_is_a_device_or_a_told_fault(entry: dict[str, object]) -> None:
-    """Whatever is registered, the answer is a device or a message, never a crash."""
+def test_any_entry_is_a_device_or_an_input_error(entry: dict[str, object]) -> None:
+    """Registering any entry gives a device or an InputError, never another exception."""
     try:
         with suppress(InputError):
             assert register_hardware(entry).memory_bytes > 0

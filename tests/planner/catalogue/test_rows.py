@@ -1,14 +1,14 @@
-"""Every row of the catalogue: plausible in itself, and against a second source."""
+"""Check every row of the catalogue for plausibility and against a second source."""
 
 import csv
 from pathlib import Path
 
 import pytest
 
-from flyball_planner.catalogue import devices, find_device
-from flyball_planner.catalogue.hardware import Device, DeviceKind
+from flyball_planner.catalogue.devices import devices, find_device
+from flyball_planner.catalogue.hardware import ComputeDevice, DeviceKind
 from flyball_planner.catalogue.tables import FOLDER, table
-from flyball_planner.precision import Format
+from flyball_planner.precision import NumberFormat
 
 DEVICES = devices()
 NAMES = [each.name for each in DEVICES]
@@ -27,16 +27,16 @@ DENSE_FLOPS_A_CLOCK = {
     "GH100": 1024,
     "Blackwell 2": 256,
 }
-"""Of one tensor core in fp16, without sparsity: NVIDIA's white papers for each architecture."""
+"""FLOPs per clock of one tensor core in fp16 without sparsity, from NVIDIA's white papers."""
 
 
-def _sixteen_bit(device: Device) -> float:
-    return max(device.flops_per_second.get(each, 0.0) for each in (Format.FP16, Format.BF16))
+def _sixteen_bit(device: ComputeDevice) -> float:
+    return max(device.flops_per_second.get(each, 0.0) for each in (NumberFormat.FP16, NumberFormat.BF16))
 
 
 @pytest.mark.parametrize("device", DEVICES, ids=NAMES)
-def test_figures_are_of_this_world(device: Device) -> None:
-    """Memory, bandwidth, power and rates lie where hardware of the last ten years does; each row names its source."""
+def test_figures_are_plausible(device: ComputeDevice) -> None:
+    """Memory, bandwidth, power and rates are in the range of real hardware; each row has a source."""
     assert device.source
     assert 2 <= device.memory_bytes / 2**30 <= 1024
     assert 20e9 <= device.memory_bytes_per_second <= 10e12
@@ -46,44 +46,44 @@ def test_figures_are_of_this_world(device: Device) -> None:
 
 
 @pytest.mark.parametrize("device", DEVICES, ids=NAMES)
-def test_narrower_formats_are_not_slower(device: Device) -> None:
-    """Half the width runs at least as fast and at most four times so; int8 was given up in Blackwell Ultra."""
+def test_narrower_formats_are_not_slower(device: ComputeDevice) -> None:
+    """Half the width is at least as fast and at most about four times as fast, except int8 in Blackwell Ultra."""
     rates = device.flops_per_second
     for wide, narrow, least, most in (
-        (Format.FP32, Format.TF32, 0.99, 16.0),
-        (Format.TF32, Format.FP16, 0.98, 2.05),
-        (Format.BF16, Format.FP8, 1.0, 2.05),
-        (Format.FP8, Format.FP4, 1.9, 4.1),
-        (Format.FP16, Format.INT8, 0.06 if "Ultra" in device.architecture else 1.0, 4.1),
+        (NumberFormat.FP32, NumberFormat.TF32, 0.99, 16.0),
+        (NumberFormat.TF32, NumberFormat.FP16, 0.98, 2.05),
+        (NumberFormat.BF16, NumberFormat.FP8, 1.0, 2.05),
+        (NumberFormat.FP8, NumberFormat.FP4, 1.9, 4.1),
+        (NumberFormat.FP16, NumberFormat.INT8, 0.06 if "Ultra" in device.architecture else 1.0, 4.1),
     ):
         if wide in rates and narrow in rates and "Gaudi" not in device.name:
             assert least <= rates[narrow] / rates[wide] <= most, (wide, narrow)
 
 
 @pytest.mark.parametrize("device", ACCELERATORS, ids=[each.name for each in ACCELERATORS])
-def test_arithmetic_and_memory_are_in_proportion(device: Device) -> None:
-    """A sparse rate taken for a dense one, or a bandwidth of both directions, would stand out here."""
-    flops_a_byte = (
-        max(_sixteen_bit(device), device.flops_per_second.get(Format.FP32, 0)) / device.memory_bytes_per_second
+def test_arithmetic_and_memory_are_in_proportion(device: ComputeDevice) -> None:
+    """A sparse rate entered as a dense one, or a bandwidth of both directions, fails here."""
+    flops_per_byte = (
+        max(_sixteen_bit(device), device.flops_per_second.get(NumberFormat.FP32, 0)) / device.memory_bytes_per_second
     )
-    assert 8 <= flops_a_byte <= 600
+    assert 8 <= flops_per_byte <= 600
 
 
 @pytest.mark.parametrize("device", WITH_MATRIX_UNITS, ids=[each.name for each in WITH_MATRIX_UNITS])
-def test_visible_memory_is_a_little_less(device: Device) -> None:
-    """What the driver shows is the printed size less error correction and a reserve."""
+def test_visible_memory_is_slightly_less_than_nominal(device: ComputeDevice) -> None:
+    """The driver shows the nominal size minus error correction and a reserve."""
     if device.visible_bytes is not None:
         assert 0.92 <= device.visible_bytes / device.memory_bytes <= 1.0
 
 
 @pytest.mark.parametrize("second", SECOND_SOURCE, ids=[row["name"] for row in SECOND_SOURCE])
 def test_a_second_source_agrees(second: dict[str, str]) -> None:
-    """Memory, bandwidth, fp32 and power agree with TechPowerUp, except where a row says why."""
+    """Memory, bandwidth, fp32 and power agree with TechPowerUp, except for known differences."""
     device = find_device(second["name"])
     for key, value, unit, tolerance in (
         ("memory_gib", device.memory_bytes, 2**30, 0.0),
         ("memory_gb_per_second", device.memory_bytes_per_second, 1e9, 0.025),
-        ("fp32_tflops", device.flops_per_second[Format.FP32], 1e12, 0.06),
+        ("fp32_tflops", device.flops_per_second[NumberFormat.FP32], 1e12, 0.06),
         ("power_watts", device.power_watts or 0.0, 1, 0.0),
     ):
         if key not in KNOWN_DIFFERENCES.get(device.name, ()):
@@ -95,23 +95,23 @@ KNOWN_DIFFERENCES = {
     "V100 SXM2 32GB": ("power_watts",),
     "Instinct MI250X": ("power_watts",),  # 560 W at most, 500 W typical
 }
-"""The row's note or its other sources contradict TechPowerUp."""
+"""Columns in which the row's note or its other sources contradict TechPowerUp."""
 
 
 @pytest.mark.parametrize("second", SECOND_SOURCE, ids=[row["name"] for row in SECOND_SOURCE])
 def test_matrix_rates_are_dense(second: dict[str, str]) -> None:
-    """No 16-bit rate exceeds what so many tensor cores do at the boost clock, and none is below a quarter of it."""
+    """Every 16-bit rate is between a quarter of and the full rate of the tensor cores at boost clock."""
     device = find_device(second["name"])
-    a_clock = next((flops for part, flops in DENSE_FLOPS_A_CLOCK.items() if part in device.architecture), None)
-    if a_clock is None or not int(second["tensor_cores"]):
+    flops_per_clock = next((flops for part, flops in DENSE_FLOPS_A_CLOCK.items() if part in device.architecture), None)
+    if flops_per_clock is None or not int(second["tensor_cores"]):
         assert not (device.vendor == "NVIDIA" and device.tensor_cores)
         return
-    most = int(second["tensor_cores"]) * a_clock * float(second["boost_mhz"]) * 1e6
-    assert 0.25 <= _sixteen_bit(device) / most <= 1.06
+    maximum = int(second["tensor_cores"]) * flops_per_clock * float(second["boost_mhz"]) * 1e6
+    assert 0.25 <= _sixteen_bit(device) / maximum <= 1.06
 
 
 def test_data_files_are_well_formed() -> None:
-    """Every row of every file has all its columns and a source."""
+    """Every row of every file has all columns and a source."""
     for file in FOLDER.glob("*.csv"):
         rows = table(file.stem)
         assert rows

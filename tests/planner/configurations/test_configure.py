@@ -1,33 +1,33 @@
-"""Conservative, balanced and extreme configurations of real machines."""
+"""Tests of conservative, balanced and extreme configurations for real machines."""
 
 import pytest
 from msgspec.structs import replace
 
 from flyball_planner.catalogue.devices import find_device
 from flyball_planner.catalogue.machines import machine
-from flyball_planner.configurations.accompany import accompany
 from flyball_planner.configurations.bounds import ALL, CONSERVATIVE
 from flyball_planner.configurations.configuration import Configuration
 from flyball_planner.configurations.configure import configure
+from flyball_planner.configurations.supplements import supplements_of
 from flyball_planner.plan.make import make_plan
-from flyball_planner.specification.read import read_specification
+from flyball_planner.specification.reader import read_specification
 from flyball_reports.errors import InputError
 
 
 @pytest.fixture(scope="module", params=[("RTX_4090_fp16", 1), ("GTX_1660Ti_fp32", 1), ("A100_80GB_fp16", 8)])
 def found(request: pytest.FixtureRequest) -> tuple[Configuration, ...]:
-    """All three for a machine."""
+    """Return all three configurations for a machine."""
     return configure(machine(*request.param))
 
 
-def test_the_memory_share_is_a_ceiling(found: tuple[Configuration, ...]) -> None:
-    """No configuration takes more than its kind allows."""
+def test_the_memory_share_is_a_limit(found: tuple[Configuration, ...]) -> None:
+    """No configuration uses more memory than its kind allows."""
     for each, bounds in zip(found, ALL, strict=True):
         assert each.expected.memory_share <= bounds.memory_share
 
 
-def test_every_bound_holds_or_is_stated(found: tuple[Configuration, ...]) -> None:
-    """Nothing is missed silently."""
+def test_every_limit_is_met_or_listed_as_missed(found: tuple[Configuration, ...]) -> None:
+    """Exactly the limits that a configuration does not meet are listed as missed."""
     for each, bounds in zip(found, ALL, strict=True):
         missed = {bound.bound for bound in each.missed}
         for name, span, value in (
@@ -35,7 +35,7 @@ def test_every_bound_holds_or_is_stated(found: tuple[Configuration, ...]) -> Non
             ("micro-batch", bounds.micro_batch, each.training.micro_batch),
             ("sequence", bounds.sequence, each.training.sequence),
             ("time", bounds.seconds, each.expected.seconds.middle),
-            ("tokens a parameter", bounds.tokens_a_parameter, each.training.tokens_per_parameter),
+            ("tokens a parameter", bounds.tokens_per_parameter, each.training.tokens_per_parameter),
         ):
             assert (name in missed) is not (0.99 * span.low <= value <= 1.01 * span.high), (each.name, name)
         if each.expected.power_share is not None and "power" not in missed:
@@ -43,7 +43,7 @@ def test_every_bound_holds_or_is_stated(found: tuple[Configuration, ...]) -> Non
 
 
 def test_each_configuration_can_be_planned(found: tuple[Configuration, ...]) -> None:
-    """Its specification gives the same model and memory, and the same time but for the pauses."""
+    """The plan of the specification has the same model and memory, and the same time without pauses."""
     for each in found:
         plan = make_plan(read_specification(each.specification))
         assert plan.model.parameters == each.model.parameters
@@ -53,20 +53,20 @@ def test_each_configuration_can_be_planned(found: tuple[Configuration, ...]) -> 
         assert share == pytest.approx(1, rel=0.05) or (each.training.pause_seconds_per_step > 0 and share < 1)
 
 
-def test_numbers_fit_together(found: tuple[Configuration, ...]) -> None:
-    """Batch, steps, tokens and learning rates say one thing."""
+def test_numbers_are_consistent(found: tuple[Configuration, ...]) -> None:
+    """Batch, steps, tokens, phases and learning rates are consistent."""
     for each in found:
         training = each.training
         assert training.micro_batch * training.accumulation * each.devices == training.global_batch
         assert training.tokens == training.steps * training.global_batch * training.sequence
         assert 0 < training.warm_up_steps <= training.steps
         assert 0 < training.last_learning_rate < training.learning_rate <= 1e-3
-        first, second = accompany(each, "nvme").phases
+        first, second = supplements_of(each, "nvme").phases
         assert first.tokens + second.tokens == pytest.approx(training.tokens)
 
 
 def test_a_conservative_run_pauses_to_stay_cool() -> None:
-    """Its mean power is below 40 % of what is printed, as the pauses bring about."""
+    """Pauses keep the mean power below 40 % of the nominal power."""
     (each,) = configure(machine("RTX_4090_fp16"), [CONSERVATIVE])
     assert each.expected.power_share is not None
     assert each.expected.power_share <= 0.4 + 1e-9
@@ -74,16 +74,16 @@ def test_a_conservative_run_pauses_to_stay_cool() -> None:
 
 
 def test_a_processor_gets_threads_and_a_command() -> None:
-    """The fallback without any accelerator is complete too."""
+    """A machine without accelerators gets a complete configuration, with threads."""
     (each,) = configure(machine("CPU_8C_3.5Ghz_baseline"), [CONSERVATIVE])
-    with_it = accompany(each, "ssd")
-    assert with_it.processor is not None
-    assert with_it.processor.threads == 8
+    supplements = supplements_of(each, "ssd")
+    assert supplements.processor is not None
+    assert supplements.processor.threads == 8
     assert each.training.precision == "fp32"
 
 
-def test_a_machine_that_is_too_small_is_refused_in_words() -> None:
-    """Nothing is proposed that cannot run."""
+def test_a_machine_that_is_too_small_is_an_error() -> None:
+    """A machine on which no model fits is an InputError."""
     tiny = replace(find_device("GTX_1660Ti_fp32"), name="tiny", memory_bytes=2**30)
     with pytest.raises(InputError, match="nothing fits"):
         configure(machine(tiny), [CONSERVATIVE])

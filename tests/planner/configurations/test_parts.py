@@ -1,4 +1,4 @@
-"""The pieces that configurations are made of."""
+"""Tests of the parts of a configuration."""
 
 from itertools import pairwise
 
@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from flyball_planner.catalogue.devices import devices, find_device
 from flyball_planner.configurations.budget import affordable, budgets
-from flyball_planner.configurations.families import tuning
+from flyball_planner.configurations.device_tuning import tuning
 from flyball_planner.configurations.ladder import ladder, size
 from flyball_planner.configurations.phases import phases
-from flyball_planner.configurations.processor import processor_tuning
+from flyball_planner.configurations.processor_tuning import processor_tuning
 from flyball_planner.configurations.streaming import Disk, streaming
 from flyball_planner.precision import PRECISIONS
 
@@ -32,21 +32,21 @@ from flyball_planner.precision import PRECISIONS
         ("CPU_8C_3.5Ghz_baseline", "processor", "fp32"),
     ],
 )
-def test_every_family_has_its_own_choices(name: str, family: str, precision: str) -> None:
-    """Formats that a device lacks are not chosen for it."""
+def test_every_family_has_its_settings(name: str, family: str, precision: str) -> None:
+    """Each family of devices has a precision that it supports."""
     found = tuning(find_device(name))
     assert (found.family, found.precision) == (family, precision)
 
 
-def test_no_device_of_the_catalogue_is_told_to_use_what_it_lacks() -> None:
-    """Every choice is a precision that exists; bf16 only where the device has it."""
+def test_every_device_gets_a_supported_precision() -> None:
+    """Every device in the catalogue gets a precision with native arithmetic, or fp32."""
     for device in devices():
         chosen = PRECISIONS[tuning(device).precision]
         assert device.native(chosen.compute) or chosen.compute.value == "fp32", device.name
 
 
-def test_the_ladder_rises_through_all_three_kinds() -> None:
-    """Shapes from 23 million to several billion parameters, none twice."""
+def test_the_ladder_covers_all_sizes() -> None:
+    """Shapes have from 23 million to several billion parameters, in small steps and without duplicates."""
     sizes = [size(shape) for shape in ladder()]
     assert sizes == sorted(set(sizes))
     assert sizes[0] < 25e6
@@ -55,16 +55,16 @@ def test_the_ladder_rises_through_all_three_kinds() -> None:
 
 
 @given(st.floats(1e3, 1e8), st.floats(1e9, 1e19))
-def test_an_affordable_budget_spends_exactly_its_flops(seconds: float, flops_per_second: float) -> None:
-    """6·N·D FLOPs, twenty tokens a parameter; four times the time pays for twice the model."""
+def test_an_affordable_budget_uses_exactly_its_flops(seconds: float, flops_per_second: float) -> None:
+    """A budget has 6·N·D FLOPs and 20 tokens per parameter; four times the time allows twice the model."""
     budget = affordable(flops_per_second, seconds)
     assert 6 * budget.parameters * budget.tokens == pytest.approx(budget.flops)
     assert budget.tokens == pytest.approx(20 * budget.parameters)
     assert affordable(flops_per_second, 4 * seconds).parameters == pytest.approx(2 * budget.parameters)
 
 
-def test_a_models_own_time_affords_the_model() -> None:
-    """At a speed at which a hundred million parameters see twenty tokens each in a day, a day affords these."""
+def test_the_budget_matches_the_speed() -> None:
+    """If 10⁸ parameters with 20 tokens each take a day, the budget of a day is 10⁸ parameters."""
     day = budgets(1e8, 20e8 / 86400)[0]
     assert day.parameters == pytest.approx(1e8)
     assert day.tokens == pytest.approx(20e8)
@@ -72,7 +72,7 @@ def test_a_models_own_time_affords_the_model() -> None:
 
 @given(st.floats(1e6, 1e13), st.integers(10, 22), st.integers(7, 15))
 def test_two_phases_share_the_tokens(tokens: float, batch_power: int, sequence_power: int) -> None:
-    """Nothing is lost between them, B is a tenth with longer sequences, and its learning rate ends at nothing."""
+    """The second phase has a tenth of the tokens, longer sequences and a learning rate that ends at 0."""
     sequence = 2**sequence_power
     first, second = phases(tokens, 2.0**batch_power, sequence, 8 * sequence, 6e-4)
     assert first.tokens + second.tokens == pytest.approx(tokens)
@@ -82,19 +82,19 @@ def test_two_phases_share_the_tokens(tokens: float, batch_power: int, sequence_p
 
 
 def test_slow_disks_get_larger_caches_and_shards() -> None:
-    """And are told when they cannot feed the run at all."""
+    """A note states if a disk is too slow for the run."""
     fast, slow = (streaming(5e6, disk, 64 * 2.0**30, 16) for disk in (Disk.NVME, Disk.HDD))
     assert slow.cache_bytes > fast.cache_bytes
     assert slow.shard_bytes > fast.shard_bytes
     assert slow.prefetch > fast.prefetch
     assert fast.held_share == pytest.approx(5e6 * 2 * 2 / 3.5e9)
-    assert any("cannot feed" in note for note in streaming(1e8, Disk.HDD, 2.0**36, 16).notes)
+    assert any("too slow for the run" in note for note in streaming(1e8, Disk.HDD, 2.0**36, 16).notes)
     assert streaming(5e6, Disk.NVME, 2.0**36, cores=4).workers == 3
 
 
 @given(st.integers(1, 512), st.integers(1, 16))
-def test_threads_of_all_processes_are_the_cores(cores: int, nodes: int) -> None:
-    """None is used twice; one process a memory node."""
+def test_threads_of_all_processes_fit_the_cores(cores: int, nodes: int) -> None:
+    """No core is used twice, and each NUMA node has one process."""
     found = processor_tuning(cores, numa_nodes=nodes)
     assert found.processes * found.threads <= cores
     assert found.processes == min(nodes, cores)

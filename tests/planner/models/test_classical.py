@@ -1,4 +1,4 @@
-"""Classical models: how work, memory and time grow with the data."""
+"""Tests of classical models: work, memory and time as functions of the data."""
 
 import statistics
 
@@ -7,20 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from flyball_planner.catalogue.hardware import Device, DeviceKind
+from flyball_planner.catalogue.hardware import ComputeDevice, DeviceKind
 from flyball_planner.models.classical_time import classical_seconds
 from flyball_planner.models.families import model_cost
-from flyball_planner.precision import Format
+from flyball_planner.precision import NumberFormat
 from flyball_reports.errors import InputError
 
-PROCESSOR = Device(
+PROCESSOR = ComputeDevice(
     name="eight cores",
     kind=DeviceKind.CPU,
     vendor="",
     architecture="",
     memory_bytes=64e9,
     memory_bytes_per_second=50e9,
-    flops_per_second={Format.FP32: 0.8e12},
+    flops_per_second={NumberFormat.FP32: 0.8e12},
     cores=8,
 )
 CLASSICAL = (
@@ -29,7 +29,7 @@ CLASSICAL = (
 )  # fmt: skip
 
 
-ONE_CORE = replace(PROCESSOR, cores=1, memory_bytes_per_second=20e9, flops_per_second={Format.FP32: 144e9})
+ONE_CORE = replace(PROCESSOR, cores=1, memory_bytes_per_second=20e9, flops_per_second={NumberFormat.FP32: 144e9})
 
 MEASURED: tuple[tuple[str, dict[str, object], float], ...] = (
     ("linear_regression_normal", {"n": 50000, "p": 100}, 0.0213),
@@ -72,17 +72,17 @@ MEASURED: tuple[tuple[str, dict[str, object], float], ...] = (
     ("linear_regression_qr", {"n": 20000, "p": 300}, 0.2523),
     ("linear_regression_qr", {"n": 5000, "p": 1000}, 0.2652),
 )  # fmt: skip
-"""Seconds of processor time, the least of three runs, on one core that multiplies 72 GFLOP/s in double precision and
-copies 20 GB/s: NumPy 2.4 with OpenBLAS, scikit-learn 1.9.1, LightGBM 4.7.0, XGBoost 3.2.0; data from a normal
-distribution, classes from a noisy plane through it."""
+"""Seconds of CPU time, minimum of three runs, on one core with 72 GFLOP/s in double precision that copies
+20 GB/s: NumPy 2.4 with OpenBLAS, scikit-learn 1.9.1, LightGBM 4.7.0, XGBoost 3.2.0; data from a normal
+distribution, classes divided by a noisy plane."""
 
 
 def test_measured_runs_are_within_a_factor_of_two() -> None:
-    """Nineteen in twenty of them, of every family, and half of them within a third."""
+    """Of the runs of all families 95 % are within a factor of 2, and half within a factor of 4/3."""
     predicted = [
         classical_seconds(model_cost(name, specification), ONE_CORE).middle for name, specification, _ in MEASURED
     ]
-    factors = [max(each / told, told / each) for each, (_, _, told) in zip(predicted, MEASURED, strict=True)]
+    factors = [max(each / seconds, seconds / each) for each, (_, _, seconds) in zip(predicted, MEASURED, strict=True)]
     assert {name for name, _, _ in MEASURED} == set(CLASSICAL)
     assert sum(factor <= 2 for factor in factors) / len(factors) >= 0.95
     assert statistics.median(factors) <= 4 / 3
@@ -91,7 +91,7 @@ def test_measured_runs_are_within_a_factor_of_two() -> None:
 @pytest.mark.parametrize("name", CLASSICAL)
 @given(n=st.integers(1_000, 1_000_000), factor=st.integers(2, 10))
 def test_more_samples_cost_more(name: str, n: int, factor: int) -> None:
-    """Time and memory grow with the samples, memory at most in proportion; a kernel's cache with their square."""
+    """Time and memory grow with the samples: memory at most linearly, a kernel's cache at most quadratically."""
     small, large = (model_cost(name, {"n": size, "p": 20}) for size in (n, factor * n))
     assert classical_seconds(large, PROCESSOR).middle > classical_seconds(small, PROCESSOR).middle
     power = 2 if name == "svm_rbf" else 1
@@ -99,15 +99,15 @@ def test_more_samples_cost_more(name: str, n: int, factor: int) -> None:
 
 
 @pytest.mark.parametrize("name", CLASSICAL)
-def test_all_samples_and_features_lie_in_memory(name: str) -> None:
-    """No model needs less than its data; trees and boosting read them in fewer bytes."""
+def test_memory_holds_at_least_the_data(name: str) -> None:
+    """No model needs less memory than its data; boosting stores a value in one byte."""
     cost = model_cost(name, {"n": 100_000, "p": 50})
     narrowest = 1 if name == "xgboost_like" else 4
     assert cost.working_bytes >= 100_000 * 50 * narrowest
 
 
-def test_normal_equations_multiply_as_textbooks_say() -> None:
-    """n·p² for the symmetric product and p³/3 for Cholesky; QR costs about twice as much."""
+def test_normal_equations_follow_the_textbook_formula() -> None:
+    """FLOPs are n·p² for the symmetric product and p³/3 for Cholesky; QR costs about twice as much."""
     n, p = 1_000_000, 100
     normal = model_cost("linear_regression_normal", {"n": n, "p": p})
     factorised = model_cost("linear_regression_qr", {"n": n, "p": p})
@@ -116,15 +116,15 @@ def test_normal_equations_multiply_as_textbooks_say() -> None:
 
 
 @pytest.mark.parametrize(("name", "power"), [("kmeans", 1), ("pca_svd", 1), ("svm_rbf", 2), ("decision_tree", 1)])
-def test_time_grows_by_its_law(name: str, power: float) -> None:
-    """Clusters and components take time linear in the samples, kernels square, trees a little more than linear."""
+def test_time_grows_with_the_expected_power(name: str, power: float) -> None:
+    """Time is linear in the samples for k-means and PCA, quadratic for kernels and slightly above linear for trees."""
     few, many = (classical_seconds(model_cost(name, {"n": n, "p": 20}), PROCESSOR).middle for n in (50_000, 500_000))
     slack = 1.8 if name == "decision_tree" else 1.15
     assert 10**power / 1.15 <= many / few <= 10**power * slack
 
 
-def test_boosting_reads_all_keys_that_matter() -> None:
-    """Exact splits are slower than histograms, sparse data faster than dense, and machines share samples."""
+def test_boosting_time_depends_on_its_keys() -> None:
+    """Exact splits are slower than histograms, sparse data are faster than dense, and machines share the samples."""
     data: dict[str, object] = {"n": 10_000_000, "p": 100, "trees": 100}
     changes: dict[str, dict[str, object]] = {
         "hist": {},
@@ -144,7 +144,7 @@ def test_boosting_reads_all_keys_that_matter() -> None:
 
 
 def test_a_forest_uses_all_cores_and_a_tree_one() -> None:
-    """Half of the cores double a forest's time and leave a tree's."""
+    """With half of the cores a forest takes twice as long; the time of a single tree does not change."""
     forest, tree = (model_cost(name, {"n": 100_000, "p": 20}) for name in ("random_forest", "decision_tree"))
     assert classical_seconds(forest, PROCESSOR, cores=4).middle == pytest.approx(
         2 * classical_seconds(forest, PROCESSOR).middle
@@ -154,11 +154,11 @@ def test_a_forest_uses_all_cores_and_a_tree_one() -> None:
 
 @pytest.mark.parametrize(("solver", "named"), [("full", "gesdd"), ("covariance", "syevd"), ("randomized", "Halko")])
 def test_the_implementation_is_named(solver: str, named: str) -> None:
-    """A figure says whose algorithm it is of."""
+    """A cost names the algorithm that it assumes."""
     assert named in model_cost("pca_svd", {"n": 100, "p": 50, "solver": solver}).implementation
 
 
 def test_networks_are_not_timed_here() -> None:
-    """What is trained by gradient steps is refused with what to do instead."""
+    """A model that is trained with gradient steps is refused, and the error suggests to estimate its step."""
     with pytest.raises(InputError, match="estimate its step"):
         classical_seconds(model_cost("mlp", {"d_in": 1, "d_out": 1}), PROCESSOR)

@@ -1,4 +1,4 @@
-"""Models by name: all that are promised exist, keys are told, mistakes are named."""
+"""Tests of model families: all promised names exist, keys are described and mistakes are reported."""
 
 import itertools
 import subprocess
@@ -22,8 +22,8 @@ from flyball_planner.models.families import (
     specification_keys,
     transformer_shape,
 )
-from flyball_planner.models.family import Family
-from flyball_planner.models.specification import PrecisionName, Specification, UnfitKey
+from flyball_planner.models.family import ModelFamily
+from flyball_planner.models.specification import ModelSpecification, PrecisionName, UnfitKey
 from flyball_planner.precision import PRECISIONS
 from flyball_reports.errors import InputError, UnknownName
 
@@ -49,7 +49,7 @@ PROMISED: dict[str, Mapping[str, object]] = {
 
 @pytest.fixture(autouse=True)
 def _registry() -> Iterator[None]:
-    """What a test registers is gone after it."""
+    """Remove the models that a test registered."""
     before = dict(families.REGISTERED)
     yield
     families.REGISTERED.clear()
@@ -58,7 +58,7 @@ def _registry() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", PROMISED)
 def test_every_promised_model_has_a_cost(name: str) -> None:
-    """Each name gives parameters, work and the implementation that is meant."""
+    """Each name gives parameters, FLOPs and an implementation."""
     cost = model_cost(name, PROMISED[name])
     assert cost.model == name
     assert cost.implementation
@@ -69,8 +69,8 @@ def test_every_promised_model_has_a_cost(name: str) -> None:
 
 
 @pytest.mark.parametrize("family", all_families(), ids=lambda family: family.name)
-def test_every_key_says_what_it_means(family: Family) -> None:
-    """Each key has a meaning and an expectation, and each default is within its bounds."""
+def test_every_key_has_a_meaning(family: ModelFamily) -> None:
+    """Each key has a meaning and an expected value, and each default is within its limits."""
     for key in specification_keys(family.name):
         assert key.meaning
         assert key.expected
@@ -78,14 +78,14 @@ def test_every_key_says_what_it_means(family: Family) -> None:
             assert key.default >= key.low
 
 
-def test_names_are_told_apart() -> None:
+def test_names_are_unique() -> None:
     """No two families share a name."""
     assert len(set(model_names())) == len(model_names())
 
 
 @given(st.integers(1, 200), st.integers(1, 50), st.lists(st.integers(1, 300), min_size=1, max_size=5))
 def test_a_perceptron_has_a_weight_for_each_pair_and_a_bias(d_in: int, d_out: int, layers: list[int]) -> None:
-    """Parameters are those of the dense layers."""
+    """Parameters and FLOPs are the sums over the dense layers."""
     widths = [d_in, *layers, d_out]
     expected = sum((a + 1) * b for a, b in itertools.pairwise(widths))
     cost = model_cost("mlp", {"d_in": d_in, "d_out": d_out, "layers": layers})
@@ -93,38 +93,38 @@ def test_a_perceptron_has_a_weight_for_each_pair_and_a_bias(d_in: int, d_out: in
     assert cost.forward_flops == 2 * sum(a * b for a, b in itertools.pairwise(widths))
 
 
-def test_a_number_of_layers_means_that_many_of_one_width() -> None:
-    """`layers: 2` with a width is the list of both."""
+def test_a_number_of_layers_means_layers_of_equal_width() -> None:
+    """`layers: 2` with a width means the same as a list of two widths."""
     by_number = model_cost("mlp", {"d_in": 9, "d_out": 3, "layers": 2, "hidden": 7})
     by_list = model_cost("mlp", {"d_in": 9, "d_out": 3, "layers": [7, 7]})
     assert by_number == by_list
 
 
 def test_gpt2_and_bert_follow_from_their_numbers() -> None:
-    """The decoder is GPT-2 XL to the last parameter, the encoder BERT with its head over masked words."""
+    """The decoder has exactly the parameters of GPT-2 XL, the encoder those of BERT with its masked-word head."""
     gpt2 = model_cost("transformer_decoder", {"layers": 48, "hidden": 1600, "heads": 25})
     bert = model_cost("transformer_encoder", {"vocab": 30_522, "sequence": 512})
     assert gpt2.parameters == 1_557_611_200  # transformers 5.23, GPT2LMHeadModel
-    assert bert.parameters == 109_514_298  # the same, BertForMaskedLM
+    assert bert.parameters == 109_514_298  # transformers 5.23, BertForMaskedLM
 
 
-def test_a_transformer_has_a_shape_and_others_have_none() -> None:
-    """Layouts of transformers are richer, so their shape can be had."""
+def test_only_transformers_have_a_shape() -> None:
+    """A transformer family returns its shape, which layouts need; other families return None."""
     shape = transformer_shape("transformer_decoder", {"hidden": 256, "gated": True})
     assert shape is not None
     assert (shape.heads, shape.gated, shape.qkv_bias) == (4, True, False)
     assert transformer_shape("mlp", {"d_in": 1, "d_out": 1}) is None
 
 
-def test_what_a_specification_says_of_the_training_travels_along() -> None:
-    """Samples, epochs, batch and precision reach the cost."""
+def test_training_keys_are_part_of_the_cost() -> None:
+    """Samples, epochs, batch and precision of a specification are passed on to the cost."""
     cost = model_cost("resnet50", {"n": 10, "batch_size": 4, "epochs": 2, "precision": "fp16"})
     assert (cost.samples, cost.batch, cost.passes, cost.precision) == (10, 4, 2, "fp16")
 
 
 @pytest.mark.parametrize("value", [1e6, "1e6", "1_000_000", 1_000_000])
-def test_whole_numbers_may_be_written_in_many_ways(value: object) -> None:
-    """YAML takes `1e6` for text; it is a million all the same."""
+def test_integers_have_several_notations(value: object) -> None:
+    """YAML reads `1e6` as text; the planner reads it as a million."""
     assert model_cost("kmeans", {"n": value, "p": 2}).samples == 1_000_000
 
 
@@ -133,72 +133,72 @@ def test_whole_numbers_may_be_written_in_many_ways(value: object) -> None:
     [
         ("mlp", {"d_in": 1, "d_out": 1, "batchsize": 2}, "batchsize", "batch_size", "did you mean 'batch_size'"),
         ("mlp", {"d_out": 1}, "d_in", None, "is missing .*expected an integer of at least 1"),
-        ("mlp", {"d_in": 0, "d_out": 1}, "d_in", None, "0 will not do; expected an integer of at least 1"),
-        ("mlp", {"d_in": 1.5, "d_out": 1}, "d_in", None, "1.5 will not do"),
-        ("mlp", {"d_in": True, "d_out": 1}, "d_in", None, "True will not do"),
+        ("mlp", {"d_in": 0, "d_out": 1}, "d_in", None, "0 is not valid; expected an integer of at least 1"),
+        ("mlp", {"d_in": 1.5, "d_out": 1}, "d_in", None, "1.5 is not valid"),
+        ("mlp", {"d_in": True, "d_out": 1}, "d_in", None, "True is not valid"),
         ("mlp", {"d_in": 1, "d_out": 1, "precision": "bf61"}, "precision", "bf16", "did you mean 'bf16'"),
         ("mlp", {"d_in": 1, "d_out": 1, "epochs": 0}, "epochs", None, "a number above 0"),
-        ("mlp", {"d_in": 1, "d_out": 1, "layers": [0]}, "layers", None, "widths of at least 1"),
+        ("mlp", {"d_in": 1, "d_out": 1, "layers": [0]}, "layers", None, "a list of widths, each at least 1"),
         ("mlp", {"d_in": 1, "d_out": 1, "batch_norm": 3}, "batch_norm", None, "expected true or false"),
-        ("pca_svd", {"n": 5, "p": 5, "k": 6}, "k", None, "6 components do not exist"),
-        ("xgboost_like", {"n": 5, "p": 5, "library": "h2o", "device": "gpu"}, "library", None, "does not run on a gpu"),
+        ("pca_svd", {"n": 5, "p": 5, "k": 6}, "k", None, "there are no 6 components"),
+        ("xgboost_like", {"n": 5, "p": 5, "library": "h2o", "device": "gpu"}, "library", None, "does not support gpu"),
         ("transformer_decoder", {"hidden": 100, "heads": 3}, "heads", None, "3 does not divide a width of 100"),
-        ("transformer_decoder", {"d_model": 64, "hidden": 64}, "hidden", None, "says the same"),
+        ("transformer_decoder", {"d_model": 64, "hidden": 64}, "hidden", None, "is another name for hidden"),
     ],
 )
-def test_a_mistake_is_told_by_its_key(
+def test_a_mistake_is_reported_with_its_key(
     name: str, specification: Mapping[str, object], key: str, meant: str | None, message: str
 ) -> None:
-    """The error names the model, the key, what was expected, and what was probably meant."""
-    with pytest.raises(UnfitKey, match=message) as told:
+    """The error names the model, the key, the expected value and the nearest known name."""
+    with pytest.raises(UnfitKey, match=message) as caught:
         model_cost(name, specification)
-    assert (told.value.model, told.value.key, told.value.nearest) == (name, key, meant)
+    assert (caught.value.model, caught.value.key, caught.value.nearest) == (name, key, meant)
 
 
-def test_an_unknown_model_is_told_with_the_nearest() -> None:
-    """A typing error in the name is answered with the name that was meant."""
+def test_an_unknown_model_gets_a_suggestion() -> None:
+    """The error for a misspelt name suggests the nearest name."""
     with pytest.raises(UnknownName, match="did you mean 'transformer_decoder'"):
         find_family("transformer_decodr")
 
 
-def test_the_choices_of_precision_are_those_that_exist() -> None:
-    """The key offers exactly the precisions that the planner knows."""
+def test_the_choices_of_precision_are_complete() -> None:
+    """The key accepts exactly the precisions that the planner knows."""
     assert set(get_args(PrecisionName)) == set(PRECISIONS)
 
 
-class _Own(Specification, frozen=True, kw_only=True):
-    """Keys of a model of one's own."""
+class _UserModel(ModelSpecification, frozen=True, kw_only=True):
+    """Keys of a user's model."""
 
-    width: Annotated[int, Meta(ge=1, description="of it")]
-
-
-def _own_cost(wanted: _Own) -> ModelCost:
-    return ModelCost("own", "own", "mine", wanted.width, 0, 1.0, ())
+    width: Annotated[int, Meta(ge=1, description="width of the only layer")]
 
 
-def test_a_registered_model_is_found_like_the_others() -> None:
-    """What a user adds has keys, errors and a cost as what comes along."""
-    register_model("own", _Own, _own_cost)
+def _user_model_cost(specification: _UserModel) -> ModelCost:
+    return ModelCost("own", "own", "mine", specification.width, 0, 1.0, ())
+
+
+def test_a_registered_model_works_like_the_others() -> None:
+    """A model that a user registers has keys, errors and a cost like the built-in ones."""
+    register_model("own", _UserModel, _user_model_cost)
     assert model_cost("own", {"width": 3}).parameters == 3
     assert [key.name for key in specification_keys("own")] == ["width"]
-    assert find_family("own").summary == "Keys of a model of one's own."
+    assert find_family("own").summary == "Keys of a user's model."
     assert "own" in model_names()
     with pytest.raises(UnfitKey, match="did you mean 'width'"):
         model_cost("own", {"widht": 3})
 
 
 def test_a_name_that_is_taken_is_refused() -> None:
-    """A user's model cannot hide one that comes with the planner."""
+    """A user's model cannot replace a built-in one."""
     for taken in ("mlp", "vgg16"):
         with pytest.raises(InputError, match="another name"):
-            register_model(taken, _Own, _own_cost)
+            register_model(taken, _UserModel, _user_model_cost)
 
 
-def test_only_the_module_of_the_model_that_is_wanted_is_read() -> None:
-    """A plan of a transformer does not wait for trees, nor for ten files of convolutional networks."""
+def test_only_the_module_of_the_requested_model_is_imported() -> None:
+    """A plan of a transformer does not import the modules of trees or convolutional networks."""
     code = (
         "import sys; from flyball_planner.models.families import model_cost; model_cost('transformer_decoder', {});"
-        "unwanted = ('regnet', 'swin', 'published', 'image_networks', 'trees', 'boosting', 'mlp');"
-        "print([name for name in sys.modules if name.endswith(unwanted)])"
+        "others = ('regnet', 'swin', 'published', 'image_networks', 'trees', 'boosting', 'mlp');"
+        "print([name for name in sys.modules if name.endswith(others)])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,4 +1,4 @@
-"""Plans of whole specifications."""
+"""Tests of plans made from specifications."""
 
 import json
 
@@ -10,13 +10,13 @@ from flyball_planner.plan.plan import Plan
 from flyball_planner.plan.roofline import Roof, bottleneck, roofline
 from flyball_planner.report.document import json_text
 from flyball_planner.report.render import ReportFormat, render
-from flyball_planner.specification.bundled import example_names, example_text
-from flyball_planner.specification.read import read_specification
+from flyball_planner.specification.example_files import example_names, example_text
+from flyball_planner.specification.reader import read_specification
 from flyball_reports.errors import InputError
 
 
 def planned(text: str) -> Plan:
-    """The plan of a YAML text."""
+    """Return the plan of a YAML text."""
     return make_plan(read_specification(text))
 
 
@@ -26,13 +26,13 @@ GPT = (
 
 
 def gpt(device: str = "A100_80GB_fp16", devices: int = 1, more: str = "") -> Plan:
-    """GPT-2 on some devices."""
+    """Return a plan of GPT-2 on some devices."""
     return planned(GPT.format(device=device, devices=devices, more=more))
 
 
 @pytest.mark.parametrize("name", example_names())
-def test_the_examples_are_planned_in_every_format(name: str) -> None:
-    """The JSON document is of the documented types, figures are positive, and intervals hold their middle."""
+def test_the_examples_are_rendered_in_every_format(name: str) -> None:
+    """The JSON document converts back to the plan, the memory fits and every format gives a text."""
     plan = planned(example_text(name))
     assert msgspec.convert(json.loads(json_text(plan)), Plan) == plan
     assert plan.memory.verdict == "fits"
@@ -42,7 +42,7 @@ def test_the_examples_are_planned_in_every_format(name: str) -> None:
 
 
 def test_the_parts_of_memory_and_step_add_up() -> None:
-    """Nothing is counted twice or left out of the sums that a reader makes."""
+    """Parts of memory, step and parameters each sum to their total."""
     plan = gpt()
     memory = sum(part.amount.middle for part in plan.memory.parts)
     assert memory == pytest.approx(plan.memory.driver_bytes.middle, rel=0.02)
@@ -51,8 +51,8 @@ def test_the_parts_of_memory_and_step_add_up() -> None:
     assert sum(each.parameters for each in plan.model.parameter_parts) == plan.model.parameters
 
 
-def test_more_devices_are_faster_and_no_more_efficient() -> None:
-    """Scaling rows tell throughput a device against the first row's."""
+def test_more_devices_are_faster_but_not_more_efficient() -> None:
+    """The efficiency of a scaling row is throughput per device relative to the first row."""
     plan = planned(
         GPT.format(device="A100_80GB_fp16", devices=8, more="") + "scalability: {devices: [1, 2, 4, 8, 16]}\n"
     )
@@ -62,12 +62,12 @@ def test_more_devices_are_faster_and_no_more_efficient() -> None:
     assert speeds == sorted(speeds)
     assert rows[0].efficiency == 1
     assert all(row.efficiency <= 1.02 for row in rows)
-    here = next(row for row in rows if row.devices == 8)
-    assert here.step_seconds.middle == pytest.approx(plan.computation.step_seconds.middle)
+    planned_size = next(row for row in rows if row.devices == 8)
+    assert planned_size.step_seconds.middle == pytest.approx(plan.computation.step_seconds.middle)
 
 
-def test_what_does_not_fit_says_so_and_what_would_help() -> None:
-    """The verdict, a warning, and a single change with what it frees."""
+def test_a_plan_that_does_not_fit_suggests_a_change() -> None:
+    """The plan has the verdict, a warning and a single change with the memory that it frees."""
     plan = planned("model: llama-3.1-70b\nhardware: RTX_4090_fp16\ntraining: {batch_size: 8, steps: 10}\n")
     assert plan.memory.verdict == "does not fit"
     assert plan.memory.headroom_bytes < 0
@@ -76,42 +76,42 @@ def test_what_does_not_fit_says_so_and_what_would_help() -> None:
     assert "frees" in plan.recommendations[0].change
 
 
-def test_only_what_is_possible_is_advised() -> None:
-    """Convolutions are not cut over devices, so that tensor parallelism is no advice for them."""
+def test_only_possible_changes_are_suggested() -> None:
+    """Tensor parallelism is not suggested for convolutions, which it cannot divide."""
     plan = planned(example_text("deep_learning"))
     assert plan.memory.best_single_change is not None
     assert "tensor parallelism" not in plan.memory.best_single_change
 
 
-def test_an_impossible_layout_is_refused_in_words() -> None:
-    """No division by nothing: three samples cannot be spread over eight devices."""
+def test_an_impossible_layout_is_an_error() -> None:
+    """Three samples cannot be spread over eight devices, which is an InputError."""
     with pytest.raises(InputError, match="no layout is possible"):
         planned("model: {name: mlp, d_in: 9, d_out: 2, batch_size: 3}\nhardware: {device: A100, devices: 8}\n")
 
 
-def test_the_users_price_comes_first() -> None:
-    """Device-hours times the price; offers are compared all the same."""
+def test_the_users_price_has_priority() -> None:
+    """The cost is device-hours times the user's price, and offers are still compared."""
     text = GPT.format(device="A100_80GB_fp16", devices=8, more="")
     plan = planned(text + "cost: {usd_per_device_hour: 2}\n")
     assert plan.cost.cost_usd is not None
     assert plan.cost.cost_usd.middle == pytest.approx(2 * plan.cost.device_hours.middle)
     assert plan.cost.offers
     spot = planned(text + "cost: {spot: true}\n")
-    demand = planned(text)
+    on_demand = planned(text)
     assert spot.cost.cost_usd is not None
-    assert demand.cost.cost_usd is not None
-    assert spot.cost.cost_usd.middle < demand.cost.cost_usd.middle
+    assert on_demand.cost.cost_usd is not None
+    assert spot.cost.cost_usd.middle < on_demand.cost.cost_usd.middle
 
 
-def test_recommendations_are_estimated_before_they_are_made() -> None:
-    """fp32 on tensor cores: mixed precision is proposed with the step that it would take."""
+def test_recommendations_have_an_estimated_effect() -> None:
+    """For fp32 on tensor cores mixed precision is suggested, with its estimated step time."""
     plan = gpt("A100_80GB_fp16", more=", precision: fp32")
     change = next(each for each in plan.recommendations if "mixed precision" in each.change)
     assert change.effect.startswith("estimated: a step of")
 
 
-def test_a_layout_that_is_asked_for_is_kept() -> None:
-    """No search replaces it."""
+def test_a_specified_layout_is_kept() -> None:
+    """A layout in the specification is used without a search."""
     plan = planned(GPT.format(device="A100_80GB_fp16", devices=4, more="") + "layout: {tensor: 2, micro_batch: 4}\n")
     assert (plan.layout.tensor, plan.layout.data, plan.layout.micro_batch) == (2, 2, 4)
     assert plan.layout.chosen_by == "specification"
@@ -119,8 +119,8 @@ def test_a_layout_that_is_asked_for_is_kept() -> None:
     assert plan.alternatives == ()
 
 
-def test_the_roofline_tells_memory_from_arithmetic() -> None:
-    """An operator below the ridge is bound by memory, above it by arithmetic; a larger batch moves it up."""
+def test_the_roofline_separates_memory_from_arithmetic() -> None:
+    """Points are below the roof, and a larger batch raises the intensity."""
     subject = read_specification("model: gpt2\nhardware: M1_Pro\n").subject
     roof = Roof(312e12, 2.0e12)
     small, large = (roofline(subject, 1024, samples, 2.0, roof) for samples in (1, 64))
@@ -135,17 +135,19 @@ def test_the_roofline_tells_memory_from_arithmetic() -> None:
 
 
 def test_equal_specifications_give_equal_plans() -> None:
-    """Nothing of a plan depends on chance or on the hour."""
+    """A plan does not depend on random numbers or the time."""
     assert gpt() == gpt()
 
 
 def test_a_classical_model_computes_in_its_own_format() -> None:
-    """Half as many numbers of 64 bits are multiplied at once: no operator is drawn above what the device then does."""
+    """In fp64 the device has half the rate of fp32, and no point of the roofline is above it."""
     text = (
         "model: {{name: linear_regression_normal, n: 1e6, p: 500, precision: {}}}\nhardware: CPU_8C_3.5Ghz_baseline\n"
     )
-    made, narrow = planned(text.format("fp64")), planned(text.format("fp32"))
-    assert (made.hardware.format, narrow.hardware.format) == ("fp64", "fp32")
-    assert made.hardware.flops_per_second == narrow.hardware.flops_per_second / 2
-    assert max(each.flops_per_second for each in made.computation.roofline) <= made.hardware.flops_per_second * 1.0001
-    assert made.computation.ridge_flops_per_byte == narrow.computation.ridge_flops_per_byte / 2
+    double, single = planned(text.format("fp64")), planned(text.format("fp32"))
+    assert (double.hardware.format, single.hardware.format) == ("fp64", "fp32")
+    assert double.hardware.flops_per_second == single.hardware.flops_per_second / 2
+    assert (
+        max(each.flops_per_second for each in double.computation.roofline) <= double.hardware.flops_per_second * 1.0001
+    )
+    assert double.computation.ridge_flops_per_byte == single.computation.ridge_flops_per_byte / 2

@@ -1,10 +1,10 @@
-"""Tests of what a plan tells of its data and of measured runs."""
+"""Tests of a plan's sections on data loading and measured runs."""
 
 import pytest
 
 from flyball_planner.plan.make import make_plan
 from flyball_planner.plan.plan import Plan
-from flyball_planner.specification.read import read_specification
+from flyball_planner.specification.reader import read_specification
 
 RESNET = """\
 model: resnet50
@@ -19,17 +19,17 @@ hardware: {device: A100_80GB_fp16, devices: 8}
 
 
 def planned(text: str) -> Plan:
-    """The plan of a text."""
+    """Return the plan of a YAML text."""
     return make_plan(read_specification(text))
 
 
 def resnet(loading: str) -> Plan:
-    """An image classifier whose data arrive so."""
+    """Return the plan of an image classifier with a `loading` section."""
     return planned(f"{RESNET}loading: {loading}\n")
 
 
 def gpt(step: float, memory: float = 30e9) -> Plan:
-    """A language model of which some runs were measured to take so long."""
+    """Return the plan of a language model with measured runs of this step time and memory."""
     runs = "".join(
         f"  - {{batch_size: {batch}, micro_batch: 8, step_seconds: {step * batch / 512}, allocated_bytes: {memory}}}\n"
         for batch in (128, 256, 512, 1024)
@@ -37,8 +37,8 @@ def gpt(step: float, memory: float = 30e9) -> Plan:
     return planned(f"{GPT}calibration:\n{runs}")
 
 
-def test_a_slow_loader_is_waited_for_and_bounds_the_run() -> None:
-    """The wait is a part of the step; the parts still add up; what would help is said with its gain."""
+def test_a_slow_loader_limits_the_run() -> None:
+    """The wait is a part of the step, the parts still add up, and a recommendation mentions it."""
     free, slow = planned(RESNET), resnet("{samples_per_second: 2000}")
     assert slow.computation.step_seconds.middle == pytest.approx(1024 / 2000)
     assert slow.computation.bottleneck == "data-bound"
@@ -51,7 +51,7 @@ def test_a_slow_loader_is_waited_for_and_bounds_the_run() -> None:
 
 
 def test_a_quick_loader_costs_nothing() -> None:
-    """It is hidden beside the computation; what it could deliver is told."""
+    """Loading is hidden behind the computation, and the plan has the rate that the loader could deliver."""
     free, quick = planned(RESNET), resnet("{samples_per_second: 90000}")
     assert quick.computation.step_seconds == free.computation.step_seconds
     assert quick.loading is not None
@@ -60,21 +60,21 @@ def test_a_quick_loader_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("loading", "said"),
+    ("loading", "change"),
     [
-        ("{cpu_ms_per_sample: 9, workers: 4}", "loading workers a device"),
-        ("{cpu_ms_per_sample: 40, workers: 16}", "Prepare samples once beforehand, or on the devices"),
-        ("{cpu_ms_per_sample: 9, workers: 0}", "loading workers a device"),
-        ("{bytes_per_sample: 110k, storage: hdd}", "Keep the data where a node reads"),
+        ("{cpu_ms_per_sample: 9, workers: 4}", "loading workers per device"),
+        ("{cpu_ms_per_sample: 40, workers: 16}", "Prepare samples in advance or on the devices"),
+        ("{cpu_ms_per_sample: 9, workers: 0}", "loading workers per device"),
+        ("{bytes_per_sample: 110k, storage: hdd}", "Store the data where each node can read"),
     ],
 )
-def test_advice_is_about_what_bounds_the_loader(loading: str, said: str) -> None:
-    """More processes as far as there are cores; a faster storage where that is slow."""
-    assert any(said in each.change for each in resnet(loading).recommendations)
+def test_advice_is_about_the_slowest_loading_stage(loading: str, change: str) -> None:
+    """The advice is more workers if there are free cores, or faster storage if that is the limit."""
+    assert any(change in each.change for each in resnet(loading).recommendations)
 
 
-def test_checkpoints_go_to_the_same_storage() -> None:
-    """A slower disk makes them rarer, since each takes longer."""
+def test_checkpoints_use_the_storage_of_the_data() -> None:
+    """On a slower disk each checkpoint takes longer, so the interval is longer."""
     long = RESNET.replace("steps: 1000,", "steps: 10000000,")
     plans = [
         planned(f"{long}loading: {{bytes_per_sample: 1, storage_mb_per_second: {speed}}}\n") for speed in (50, 5000)
@@ -84,16 +84,16 @@ def test_checkpoints_go_to_the_same_storage() -> None:
     assert slow != fast
 
 
-def test_scaling_waits_for_data_too() -> None:
-    """On more devices of one node the loader delivers no more."""
+def test_scaling_is_limited_by_the_loader() -> None:
+    """More devices in one node do not increase the rate of the loader."""
     text = f"{RESNET}loading: {{samples_per_second: 2000}}\nscalability: [1, 2, 4]\n"
     speeds = [row.samples_per_second for row in planned(text).scaling_devices]
     assert max(speeds) <= 2000 * 1.001
     assert speeds[1:] == pytest.approx([2000, 2000], rel=0.01)
 
 
-def test_measured_runs_move_and_narrow_a_plan() -> None:
-    """Steps of twice the estimate, and what the report says of them."""
+def test_measured_runs_adjust_and_narrow_a_plan() -> None:
+    """Measured steps of twice the estimate raise the estimate and narrow its interval."""
     cold = planned(GPT)
     step = 2 * cold.computation.step_seconds.middle
     warm = gpt(step)
@@ -108,7 +108,7 @@ def test_measured_runs_move_and_narrow_a_plan() -> None:
 
 
 def test_runs_of_another_kind_change_nothing() -> None:
-    """And the plan says so."""
+    """Runs on another device change no estimate and are listed under `others`."""
     text = f"{GPT}calibration:\n  - {{device: H100 SXM, step_seconds: 1}}\n"
     plan = planned(text)
     assert plan.computation.step_seconds == planned(GPT).computation.step_seconds
@@ -117,8 +117,8 @@ def test_runs_of_another_kind_change_nothing() -> None:
     assert plan.calibration.others == ("transformer on H100 SXM5",)
 
 
-def test_a_classical_model_is_paced_by_measured_fits() -> None:
-    """Its only unknown is how fast the implementation is on this machine."""
+def test_measured_fits_adjust_a_classical_model() -> None:
+    """Measured fits calibrate the speed of the implementation on this machine."""
     text = "model: {name: kmeans, n: 1000000, p: 20, k: 8}\nhardware: CPU_8C_3.5Ghz_baseline\n"
     cold = planned(text).computation.step_seconds.middle
     runs = "".join(f"  - {{step_seconds: {2 * cold}}}\n" for _ in range(3))

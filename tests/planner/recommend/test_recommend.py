@@ -1,4 +1,4 @@
-"""Hardware for a data set and a time."""
+"""Tests of recommending hardware for a data set and a time limit."""
 
 import pytest
 from hypothesis import given, settings
@@ -7,18 +7,19 @@ from hypothesis import strategies as st
 from flyball_planner.catalogue.tables import table
 from flyball_planner.interval import Interval
 from flyball_planner.models.families import model_cost
-from flyball_planner.models.transformer.named import named_shape
+from flyball_planner.models.transformer.named_shapes import named_shape
 from flyball_planner.optimizers import find_optimizer
-from flyball_planner.recommend import Demand, recommend
+from flyball_planner.recommend.demand import Demand
 from flyball_planner.recommend.disks import choose_disks, storage_prices
 from flyball_planner.recommend.hosts import host_options
-from flyball_planner.storage import StorageEstimator
+from flyball_planner.recommend.recommendation import recommend
+from flyball_planner.storage.estimator import StorageEstimator
 from flyball_planner.training import Training
 from flyball_reports.errors import InputError
 
 
-def test_a_service_bound_learner_gets_machines_and_a_database() -> None:
-    """A million samples of 0.75 s in a day are nine machines of eight workers; the database holds what is stored."""
+def test_a_learner_limited_by_its_service_gets_machines_and_a_database() -> None:
+    """A million samples of 0.75 s in a day need nine machines with eight workers, and a database for the patterns."""
     found = recommend(Demand(samples=1_000_000, hours=24))
     assert found.hosts[0].instances <= 9
     assert found.cores.middle == 9 * 8 + 4
@@ -32,39 +33,39 @@ def test_a_service_bound_learner_gets_machines_and_a_database() -> None:
     assert found.usd.middle > found.hosts[0].usd.middle
 
 
-def test_all_prices_say_where_and_when() -> None:
-    """AWS, GCP and Azure are there, and none of them without its place and date."""
+def test_all_prices_have_region_and_date() -> None:
+    """AWS, GCP and Azure are included, each with region and date."""
     found = recommend(Demand(samples=1_000_000, hours=24))
     assert {"AWS", "GCP", "Azure"} <= {each.provider for each in found.hosts}
     for each in (*found.hosts, *found.database_hosts):
-        assert each.region in each.told()
-        assert "dated" in each.told() or "as of 20" in each.told()
+        assert each.region in each.description()
+        assert "dated" in each.description() or "as of 20" in each.description()
     assert all(each.region and each.as_of for each in found.storage_prices)
 
 
 @settings(max_examples=20)
 @given(samples=st.integers(1, 10**8), hours=st.floats(0.1, 1e4), factor=st.floats(1.0, 20.0))
 def test_less_time_takes_more_machines(samples: int, hours: float, factor: float) -> None:
-    """A tighter wish never needs less; the middle of what is promised keeps the wish."""
+    """A shorter time limit never needs fewer cores, and the middle of the estimate meets the limit."""
     relaxed = recommend(Demand(samples, hours * factor))
     tight = recommend(Demand(samples, hours))
     assert tight.cores.middle >= relaxed.cores.middle
     assert tight.hours.middle <= hours or tight.hours.middle == pytest.approx(hours)
 
 
-def test_a_measured_database_tells_how_many_servers() -> None:
-    """Without a measurement nobody claims to know; with one, writes are shared."""
+def test_measured_writes_give_the_number_of_servers() -> None:
+    """Without measured writes the number of shards is unknown; with them it follows from the rate."""
     unknown = recommend(Demand(1_000_000, 24)).database
     assert unknown is not None
     assert unknown.shards is None
-    assert any("not known" in each for each in unknown.because)
+    assert any("unknown" in each for each in unknown.because)
     measured = recommend(Demand(1_000_000, 24, database_writes_per_second=100.0)).database
     assert measured is not None
-    assert measured.shards == 5  # for 429 writes a second
+    assert measured.shards == 5  # for 429 writes/s
 
 
-def test_the_simplest_disk_that_suffices_is_taken() -> None:
-    """A disk that seeks for few operations, solid state for many, several of the fastest where one is too slow."""
+def test_the_simplest_sufficient_disk_is_chosen() -> None:
+    """A hard disk is chosen for few operations, an SSD for many, and several of the fastest if one is too slow."""
     size = Interval.exactly(1e12)
     assert choose_disks(size, 50e6, operations_per_second=10).kind == "HDD 7200 rpm"
     assert choose_disks(size, 50e6, operations_per_second=1000).kind == "SATA III SSD"
@@ -76,14 +77,14 @@ def test_the_simplest_disk_that_suffices_is_taken() -> None:
 
 
 def test_storage_is_priced_by_size_and_months() -> None:
-    """Twice as long is twice as dear, and the cheapest comes first."""
+    """Twice the time costs twice as much, and the cheapest price comes first."""
     once, twice = storage_prices(1e12, 1.0), storage_prices(1e12, 2.0)
     assert [each.usd for each in once] == sorted(each.usd for each in once)
     assert twice[0].usd == pytest.approx(2 * once[0].usd)
 
 
-def test_large_instances_stand_for_several_machines() -> None:
-    """Nine small machines may be two large ones; none is offered whose memory is too small."""
+def test_large_instances_replace_several_machines() -> None:
+    """Two large instances can replace nine small machines; instances with too little memory are left out."""
     options = host_options(9, 8, 16 * 2**30, Interval.exactly(10.0))
     by_name = {each.instance: each for each in options}
     assert by_name["m7i.4xlarge"].instances == 9
@@ -94,7 +95,7 @@ def test_large_instances_stand_for_several_machines() -> None:
 
 @pytest.mark.parametrize("row", table("hosts"), ids=lambda row: row["instance"])
 def test_host_prices_are_plausible(row: dict[str, str]) -> None:
-    """General instances cost 4 to 7 cents a virtual processor and hour; each has place, date and source."""
+    """General-purpose instances cost 4 to 7 cents per vCPU and hour; each has a region and a date."""
     assert 0.04 <= float(row["usd_per_hour"]) / int(row["vcpus"]) <= 0.07
     assert row["region"]
     assert row["as_of"]
@@ -105,9 +106,9 @@ def _small() -> Training:
     return Training(sequence=1024, global_batch=64, optimizer=find_optimizer("adamw"))
 
 
-def test_a_model_gets_accelerators_in_time() -> None:
-    """The first meets the time at the lowest price of those that do; cores, memory and storage follow from it."""
-    demand = Demand(samples=200_000, hours=24, tokens_a_sample=1024)
+def test_a_model_gets_accelerators_within_the_time_limit() -> None:
+    """The first option is the cheapest within the time limit; cores, memory and storage follow from it."""
+    demand = Demand(samples=200_000, hours=24, tokens_per_sample=1024)
     found = recommend(demand, named_shape("gpt2"), _small(), devices=("A100 80GB", "H100", "T4"))
     first = found.devices[0]
     assert first.in_time
@@ -117,13 +118,13 @@ def test_a_model_gets_accelerators_in_time() -> None:
     assert found.ram_bytes.low >= first.device.memory_bytes * first.count
     assert found.disks.needed.low > demand.data_bytes
     assert found.usd is not None
-    assert "of 20" in first.told() or "undated" in first.told()
-    assert found.reasons[0] == first.told()
+    assert "of 20" in first.description() or "undated" in first.description()
+    assert found.reasons[0] == first.description()
     assert found.disks.kind.startswith("NVMe")
 
 
-def test_devices_that_are_paid_are_used() -> None:
-    """B300s are rented by eight: whoever needs one takes the node and is done sooner, where that is cheaper."""
+def test_all_rented_devices_are_used() -> None:
+    """B300s are rented in nodes of eight, so a run uses all eight devices of the node."""
     demand = Demand(3_000_000, 24, 1024)
     (option,) = recommend(demand, named_shape("gpt2-medium"), _small(), devices=("B300",)).devices
     assert option.bill is not None
@@ -132,19 +133,19 @@ def test_devices_that_are_paid_are_used() -> None:
 
 
 def test_a_classical_model_gets_a_machine() -> None:
-    """Its memory fits, the time is met if any machine meets it, and the implementation is named."""
+    """The machine has enough memory, meets the time limit if one can, and the implementation is named."""
     forest = model_cost("random_forest", {"n": 1_000_000, "p": 50, "trees": 500, "depth": 20})
-    found = recommend(Demand(samples=1_000_000, hours=5, bytes_a_sample=400), forest)
+    found = recommend(Demand(samples=1_000_000, hours=5, bytes_per_sample=400), forest)
     assert found.hosts[0].ram_bytes >= found.ram_bytes.high - 4 * 2**30
     assert found.hours.middle <= 5
     assert found.devices == ()
     assert any(forest.implementation in each for each in found.reasons)
-    hurried = recommend(Demand(samples=1_000_000, hours=1e-6, bytes_a_sample=400), forest)
+    hurried = recommend(Demand(samples=1_000_000, hours=1e-6, bytes_per_sample=400), forest)
     assert "this is the cheapest" in hurried.warnings[0]
 
 
 def test_a_shorter_time_takes_more_devices() -> None:
-    """What one device does in a day needs more of them in two hours."""
+    """A limit of two hours instead of a day needs more devices."""
     shape, training = named_shape("gpt2-medium"), _small()
     day = recommend(Demand(3_000_000, 24, 1024), shape, training, devices=("A100 80GB",)).devices[0]
     hurried = recommend(Demand(3_000_000, 2, 1024), shape, training, devices=("A100 80GB",)).devices[0]
@@ -152,11 +153,11 @@ def test_a_shorter_time_takes_more_devices() -> None:
     assert hurried.hours.middle < day.hours.middle
 
 
-def test_what_cannot_be_is_told() -> None:
-    """A model too large, a demand without samples, a model without a training: each with what to do."""
+def test_impossible_demands_are_errors() -> None:
+    """A model that is too large, a demand without samples and a model without a training are errors."""
     with pytest.raises(InputError, match="allow other devices"):
         recommend(Demand(1000, 1), named_shape("llama-3.1-70b"), _small(), devices=("GTX 1650",))
-    with pytest.raises(InputError, match="samples is 0"):
+    with pytest.raises(InputError, match="samples must be above 0, not 0"):
         Demand(0, 1)
-    with pytest.raises(InputError, match="how it is trained"):
+    with pytest.raises(InputError, match="depends on the training"):
         recommend(Demand(1000, 1), named_shape("gpt2"))

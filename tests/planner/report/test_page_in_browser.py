@@ -1,4 +1,4 @@
-"""The page of a plan in a real browser."""
+"""Tests of the HTML page of a plan in a browser."""
 
 from pathlib import Path
 
@@ -14,30 +14,30 @@ pytestmark = pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="Debian's ch
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_the_page_asks_for_nothing_and_shows_its_drawings(scheme: str, tmp_path: Path) -> None:
-    """No request but for the file, no complaint, four drawings with a size, nothing wider than the window."""
+async def test_the_page_loads_nothing_and_shows_its_charts(scheme: str, tmp_path: Path) -> None:
+    """The page has no other request and no console message, four visible charts and no horizontal overflow."""
     file = tmp_path / "plan.html"
     file.write_text(render(sample_plan(), ReportFormat.HTML), encoding="utf-8")
     async with async_playwright() as play:
         browser = await play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         page = await browser.new_page(color_scheme=scheme, viewport={"width": 420, "height": 800})  # type: ignore[arg-type]
-        asked: list[str] = []
-        complaints: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("console", lambda message: complaints.append(message.text))
+        requests: list[str] = []
+        messages: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("console", lambda message: messages.append(message.text))
         await page.goto(file.as_uri())
-        boxes = [await drawing.bounding_box() for drawing in await page.locator("svg").all()]
+        boxes = [await chart.bounding_box() for chart in await page.locator("svg").all()]
         width = await page.evaluate("document.documentElement.scrollWidth")
         await browser.close()
-    assert asked == [file.as_uri()]
-    assert complaints == []
+    assert requests == [file.as_uri()]
+    assert messages == []
     assert len(boxes) == 4
     assert all(box is not None and box["width"] > 200 and box["height"] > 40 for box in boxes)
     assert width <= 420
 
 
-async def test_a_narrow_page_can_be_read(tmp_path: Path) -> None:
-    """On a telephone letters of drawings keep a readable size, and all columns of an ordinary table are in sight."""
+async def test_a_narrow_page_is_readable(tmp_path: Path) -> None:
+    """On a phone the text of charts has a readable size, and all columns of an ordinary table are visible."""
     file = tmp_path / "plan.html"
     file.write_text(render(sample_plan(), ReportFormat.HTML), encoding="utf-8")
     async with async_playwright() as play:
@@ -58,7 +58,7 @@ async def test_a_narrow_page_can_be_read(tmp_path: Path) -> None:
 
 
 async def test_a_wide_page_hides_nothing(tmp_path: Path) -> None:
-    """On a desk no table needs to be moved sideways."""
+    """On a desktop no table scrolls horizontally."""
     file = tmp_path / "plan.html"
     file.write_text(render(sample_plan(), ReportFormat.HTML), encoding="utf-8")
     async with async_playwright() as play:
@@ -73,17 +73,17 @@ async def test_a_wide_page_hides_nothing(tmp_path: Path) -> None:
     assert max(hidden) <= 0
 
 
-async def test_foreign_names_stay_text(tmp_path: Path) -> None:
-    """A script in a model's name neither runs nor becomes an element."""
+async def test_names_are_escaped(tmp_path: Path) -> None:
+    """A script in a model's name is not executed and does not become an element."""
     file = tmp_path / "plan.html"
     file.write_text(render(hostile_plan(), ReportFormat.HTML), encoding="utf-8")
     async with async_playwright() as play:
         browser = await play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         page = await browser.new_page()
-        ran: list[str] = []
-        page.on("dialog", lambda dialog: ran.append(dialog.message))
+        dialogs: list[str] = []
+        page.on("dialog", lambda dialog: dialogs.append(dialog.message))
         await page.goto(file.as_uri())
         assert await page.locator("script").count() == 0
         assert "<script>alert(1)</script>" in await page.locator("h1").inner_text()
         await browser.close()
-    assert ran == []
+    assert dialogs == []

@@ -1,4 +1,4 @@
-"""One plan in every format."""
+"""Tests of rendering a plan in every format."""
 
 import json
 import re
@@ -20,33 +20,33 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_the_json_document_is_the_plan() -> None:
-    """Reading it back by its types gives the same plan; the names that scripts know are there."""
-    written = render(sample_plan(), ReportFormat.JSON)
-    told = json.loads(written)
-    assert msgspec.convert(told, Plan) == sample_plan()
-    assert told["computation"]["estimated_train_time_human"] == "3 days 5 h"
-    assert told["memory"]["utilization_percent"] == 77.5
-    assert next(iter(told)) == "schema_version"
+    """The JSON document converts back to the plan, and has the keys that scripts use."""
+    text = render(sample_plan(), ReportFormat.JSON)
+    loaded = json.loads(text)
+    assert msgspec.convert(loaded, Plan) == sample_plan()
+    assert loaded["computation"]["estimated_train_time_human"] == "3 days 5 h"
+    assert loaded["memory"]["utilization_percent"] == 77.5
+    assert next(iter(loaded)) == "schema_version"
 
 
-def test_what_is_not_finite_is_unknown_in_json() -> None:
-    """JSON has no infinity, and a reader must not choke on one."""
+def test_infinite_values_are_null_in_json() -> None:
+    """JSON has no infinity, so an infinite value becomes null."""
     plan = sample_plan()
     plan = replace(plan, computation=replace(plan.computation, step_seconds=Interval(1.0, 2.0, float("inf"))))
     assert document(plan)["computation"]["step_seconds"]["high"] is None
 
 
-def test_the_schema_in_the_documents_is_todays() -> None:
-    """`python -m flyball_planner.report.document docs/plan.schema.json` writes it."""
+def test_the_published_schema_is_up_to_date() -> None:
+    """If this fails, run `make generated`."""
     assert (ROOT / "docs/plan.schema.json").read_text(encoding="utf-8") == schema_text()
 
 
 @pytest.mark.parametrize("verbose", [False, True])
-def test_markdown_says_the_verdict_first(verbose: bool) -> None:
-    """Time, cost, memory and what bounds the run stand above all details; tables are well formed."""
+def test_markdown_starts_with_the_verdict(verbose: bool) -> None:
+    """The summary has time, cost, memory and bottleneck; all tables are well formed."""
     text = render(sample_plan(), ReportFormat.MARKDOWN, verbose=verbose)
     summary = text.split("## ")[0]
-    for words in ("3 days 5 h on 8 × A100-SXM4-80GB", "$1,226", "fits", "compute-bound", "210 kWh"):
+    for words in ("3 days 5 h on 8 × A100-SXM4-80GB", "$1,226", "fits", "| Limited by | compute |", "210 kWh"):
         assert words in summary
     for title in ("Warnings", "Model", "Hardware", "Layout", "Memory", "Computation", "Scalability", "Cost"):
         assert f"\n## {title}\n" in text
@@ -56,8 +56,8 @@ def test_markdown_says_the_verdict_first(verbose: bool) -> None:
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table}) == 1
 
 
-def test_foreign_text_stays_text() -> None:
-    """Names cannot become markup, neither in Markdown nor in a page nor in its drawings."""
+def test_names_are_escaped() -> None:
+    """Names cannot become markup in Markdown, in a page or in its charts."""
     text = render(hostile_plan(), ReportFormat.MARKDOWN)
     assert "\n# no" not in text
     assert "<script>" not in text
@@ -67,7 +67,7 @@ def test_foreign_text_stays_text() -> None:
 
 
 class _Balance(HTMLParser):
-    """Counts what opens and closes, and gathers what would be loaded."""
+    """A parser that checks that elements are closed and collects the addresses that they load."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,26 +80,28 @@ class _Balance(HTMLParser):
         self.loaded += [value or "" for name, value in attributes if name in {"src", "href"}]
 
     def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        """An empty element."""
+        """Ignore empty elements."""
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
 
-def test_the_page_needs_nothing_else() -> None:
-    """It has four drawings, no script and no address, and every element is closed."""
+def test_the_page_is_self_contained() -> None:
+    """The page has four charts, loads nothing, and every element is closed."""
     page = render(sample_plan(), ReportFormat.HTML)
     parser = _Balance()
     parser.feed(page)
     assert parser.open == []
     assert parser.loaded == []
     assert page.count("<svg") == 4
-    assert set(re.findall(r"https?://[^\s\"']+", page)) == {"http://www.w3.org/2000/svg"}  # a name, never fetched
+    assert set(re.findall(r"https?://[^\s\"']+", page)) == {
+        "http://www.w3.org/2000/svg"
+    }  # a namespace, which is not loaded
     assert "url(" not in page
 
 
-def test_the_memory_drawing_is_as_long_as_its_parts() -> None:
-    """The bar's segments fill the share of the device that the parts take."""
+def test_the_memory_chart_is_to_scale() -> None:
+    """The segments of the bar have the length of the parts relative to the device."""
     plan = sample_plan()
     svg = charts(plan)["Memory"].svg
     bars = [float(width) for width in re.findall(r'<rect x="[\d.]+" y="34.0" width="([\d.]+)"', svg)]
@@ -108,31 +110,31 @@ def test_the_memory_drawing_is_as_long_as_its_parts() -> None:
     assert drawn / (760 - 32) * plan.memory.capacity_bytes * 1.02 == pytest.approx(sum(parts), rel=0.01)
 
 
-def test_drawings_that_would_say_nothing_are_left_out() -> None:
-    """One device has no scaling and an unknown price no cost."""
+def test_empty_charts_are_left_out() -> None:
+    """With one row of scaling there are no charts of scalability and cost."""
     plan = replace(sample_plan(), scaling_devices=sample_plan().scaling_devices[:1])
     assert set(charts(plan)) == {"Memory", "Computation"}
 
 
 def test_a_processor_has_no_driver() -> None:
-    """Of a device whose memory is the host's, what is taken is said without a driver or an allocator of its own."""
+    """For a processor the report does not mention a driver or an allocator."""
     plan = sample_plan()
     on_processor = replace(plan, hardware=replace(plan.hardware, kind="cpu"))
     text = render(on_processor, ReportFormat.MARKDOWN)
-    assert "It takes " in text
+    assert "The training uses " in text
     assert "driver" not in text
     assert "driver" in render(plan, ReportFormat.MARKDOWN)
 
 
-def test_a_short_run_is_told_in_its_own_unit() -> None:
-    """A second of a device is no fraction of an hour with four zeros."""
+def test_a_short_run_has_a_suitable_unit() -> None:
+    """One device-second is shown in seconds and not as a fraction of an hour."""
     plan = sample_plan()
     short = replace(plan, cost=replace(plan.cost, device_hours=Interval(0.0002, 0.0003, 0.0006)))
-    assert "1.08 s (720 ms … 2.16 s) of a device." in render(short, ReportFormat.MARKDOWN)
+    assert "1.08 s (720 ms … 2.16 s) of one device." in render(short, ReportFormat.MARKDOWN)
 
 
-def test_a_figure_is_broken_only_at_its_interval() -> None:
-    """A number keeps its unit on its line in a page, and a date its days."""
+def test_a_figure_breaks_only_at_its_interval() -> None:
+    """In a page a line break never separates a number from its unit."""
     page = render(sample_plan(), ReportFormat.HTML)
     cells = re.findall(r'<td class="figure">([^<]+)</td>', page)
     assert any("(" in cell for cell in cells)

@@ -1,4 +1,4 @@
-"""Laws found in measured times, and forecasts that hold what they promise."""
+"""Tests of fitting scaling laws to measured times and of the coverage of forecasts."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from flyball_planner.scaling.fitting import Point, ScalingFit, fit
 from flyball_planner.scaling.laws import LAWS
-from flyball_planner.scaling.running import SIZES, TARGETS
+from flyball_planner.scaling.measurement import SIZES, TARGETS
 from flyball_reports.errors import InputError
 
 GROWTHS: dict[str, Callable[[float], float]] = {
@@ -24,7 +24,7 @@ GROWTHS: dict[str, Callable[[float], float]] = {
 
 
 def _seconds(law: str, size: float, fixed: float) -> float:
-    """A run that takes a minute at the largest size, of which a share does not grow."""
+    """Return the seconds of a run that takes a minute at the largest size and has a fixed share."""
     growth = GROWTHS[law]
     return 60 * (fixed + (1 - fixed) * growth(size) / growth(SIZES[-1]))
 
@@ -40,7 +40,7 @@ def _measured(law: str, noise: float, seed: int, repeats: int = 3, fixed: float 
 
 @pytest.mark.parametrize("law", GROWTHS)
 def test_every_law_is_found(law: str) -> None:
-    """From four sizes with 5 % of noise the law that made them is the likeliest."""
+    """From four sizes with 5 % noise the true law is the most probable one."""
     found = fit(_measured(law, noise=0.05, seed=1))
     assert found.law == law
     assert math.isclose(sum(found.probabilities.values()), 1)
@@ -48,27 +48,27 @@ def test_every_law_is_found(law: str) -> None:
 
 @pytest.mark.parametrize("noise", [0.01, 0.05, 0.2])
 @pytest.mark.parametrize("law", GROWTHS)
-def test_nine_in_ten_forecasts_hold(law: str, noise: float) -> None:
-    """A hundred million and a billion, whose true times are known, lie within the interval as often as said."""
-    held = []
+def test_forecast_intervals_have_their_coverage(law: str, noise: float) -> None:
+    """At least 90 % of the intervals at the target sizes contain the true time."""
+    covered = []
     for seed in range(25):
         fixed = 10 ** np.random.default_rng(seed).uniform(-5, -0.5)
         found = fit(_measured(law, noise, seed, fixed=fixed))
         forecasts = found.curve(TARGETS)
-        held += [each.holds(_seconds(law, size, fixed)) for each, size in zip(forecasts, TARGETS, strict=True)]
-    assert sum(held) / len(held) >= 0.9
+        covered += [each.holds(_seconds(law, size, fixed)) for each, size in zip(forecasts, TARGETS, strict=True)]
+    assert sum(covered) / len(covered) >= 0.9
 
 
 def test_forecasts_are_not_vacuous() -> None:
-    """With little noise a linear law is told from its neighbours, and a billion is known within a factor."""
+    """With little noise a linear law is identified, and the forecast for 10⁹ is within a factor of 3."""
     found = fit(_measured("O(n)", noise=0.02, seed=3))
     forecast = found.seconds(1e9)
     assert found.probabilities["O(n)"] > 0.9
     assert forecast.high / forecast.low < 3
 
 
-def test_within_what_was_measured_the_interval_is_narrow() -> None:
-    """Between the sizes the forecast is as good as the measurements."""
+def test_the_interval_is_narrow_within_the_measured_range() -> None:
+    """Between the measured sizes the forecast is about as precise as the measurements."""
     forecast = fit(_measured("O(n log n)", noise=0.03, seed=5)).seconds(20_000)
     assert forecast.width < 0.3
     assert forecast.holds(_seconds("O(n log n)", 20_000, 1e-3))
@@ -77,7 +77,7 @@ def test_within_what_was_measured_the_interval_is_narrow() -> None:
 @given(st.sampled_from(sorted(GROWTHS)), st.floats(1e-6, 1e6), st.integers(0, 100))
 @settings(max_examples=30)
 def test_the_unit_of_time_does_not_matter(law: str, factor: float, seed: int) -> None:
-    """Times in other units give the same laws and the same forecast in those units."""
+    """Times in another unit give the same law and the same forecast in that unit."""
     points = _measured(law, noise=0.1, seed=seed)
     found, scaled = fit(points), fit([Point(point.size, factor * point.seconds) for point in points])
     assert scaled.law == found.law
@@ -87,7 +87,7 @@ def test_the_unit_of_time_does_not_matter(law: str, factor: float, seed: int) ->
 @given(st.integers(0, 200))
 @settings(max_examples=30)
 def test_larger_sizes_never_take_less(seed: int) -> None:
-    """Every law rises, so does the forecast; and it grows less certain the farther it looks."""
+    """The forecast rises with the size, and so does its uncertainty."""
     found = fit(_measured("O(n log n)", noise=0.1, seed=seed))
     curve = found.curve([1e5, 1e6, 1e7, 1e8, 1e9])
     middles = [each.middle for each in curve]
@@ -95,61 +95,61 @@ def test_larger_sizes_never_take_less(seed: int) -> None:
     assert curve[-1].high / curve[-1].low > curve[0].high / curve[0].low
 
 
-def test_a_forecast_is_the_same_each_time() -> None:
-    """Asked twice, the same answer."""
+def test_a_forecast_is_reproducible() -> None:
+    """The same points always give the same forecast."""
     points = _measured("O(n)", noise=0.1, seed=7)
     assert fit(points).seconds(1e8) == fit(points).seconds(1e8)
 
 
-def test_unclear_laws_are_said_to_be() -> None:
-    """Sizes too close together cannot tell n from n log n, and the fit says so."""
+def test_unclear_laws_have_a_caveat() -> None:
+    """Sizes that are too close cannot separate n from n log n, which is a caveat of the fit."""
     points = [Point(size, size * 1e-3 * factor) for size in (1000, 1200, 1500) for factor in (0.9, 1.0, 1.1)]
-    doubts = fit(points).doubts
-    assert any("not clear" in doubt and "larger size" in doubt for doubt in doubts)
+    caveats = fit(points).caveats
+    assert any("not clear" in caveat and "larger size" in caveat for caveat in caveats)
 
 
-def test_times_without_a_law_are_said_to_have_none() -> None:
-    """Times that jump about are a poor fit, whatever the law."""
+def test_times_without_a_law_have_a_caveat() -> None:
+    """Irregular times fit no law."""
     points = [Point(size, seconds) for size, seconds in zip(SIZES, (1.0, 9.0, 0.5, 7.0), strict=True)]
-    assert any("no law describes" in doubt for doubt in fit(points).doubts)
+    assert any("no law describes" in caveat for caveat in fit(points).caveats)
 
 
-def test_a_growth_that_hides_is_said_to() -> None:
-    """Where most of the largest run does not grow, the forecast asks for a larger one."""
+def test_a_large_fixed_share_has_a_caveat() -> None:
+    """If most of the largest run does not grow with the size, the fit has a caveat."""
     found = fit(_measured("O(n)", noise=0.005, seed=2, fixed=0.8))
-    assert any("does not grow" in doubt for doubt in found.doubts)
+    assert any("does not grow" in caveat for caveat in found.caveats)
 
 
 @pytest.mark.parametrize(
     ("points", "message"),
     [
         ([Point(1, 1), Point(10, 2)], "at least 3 different sizes"),
-        ([Point(1, 1), Point(10, 2), Point(100, 0)], "no measurement"),
-        ([Point(1, 1), Point(10, 2), Point(0, 3)], "no measurement"),
-        ([Point(1, 1), Point(10, 2), Point(100, math.nan)], "no measurement"),
+        ([Point(1, 1), Point(10, 2), Point(100, 0)], "invalid measurement"),
+        ([Point(1, 1), Point(10, 2), Point(0, 3)], "invalid measurement"),
+        ([Point(1, 1), Point(10, 2), Point(100, math.nan)], "invalid measurement"),
     ],
 )
 def test_too_little_is_refused(points: list[Point], message: str) -> None:
-    """Two sizes fit any law, and a time of nothing is none."""
+    """Fewer than three sizes and values that are not positive numbers are refused."""
     with pytest.raises(InputError, match=message):
         fit(points)
 
 
 def test_a_size_below_one_has_no_forecast() -> None:
-    """Half a sample takes no time that a law could tell."""
+    """A forecast for half a sample is refused."""
     found: ScalingFit = fit(_measured("O(n)", noise=0.1, seed=1))
-    with pytest.raises(InputError, match="sizes start at 1"):
+    with pytest.raises(InputError, match="a size must be at least 1"):
         found.curve([0.5])
 
 
-def test_the_laws_are_those_that_are_promised() -> None:
-    """Six laws, each named as usual."""
+def test_the_laws_are_complete() -> None:
+    """There are six laws with their usual names."""
     assert [law.name for law in LAWS] == list(GROWTHS)
 
 
 @pytest.mark.parametrize("seconds", [(0.086, 0.1299, 0.2175), (0.0951, 0.1444, 0.2381), (0.0944, 0.1094, 0.2192)])
-def test_what_is_left_of_all_laws_is_certain_together(seconds: tuple[float, float, float]) -> None:
-    """Also where one lies just below what is negligible: probabilities that sum to a little more cannot be drawn."""
+def test_weights_sum_to_one(seconds: tuple[float, float, float]) -> None:
+    """The weights sum to one even if a law is just below the negligible weight."""
     found = fit([Point(size, each) for size, each in zip((1_000, 4_000, 16_000), seconds, strict=True)])
     assert math.fsum(each.weight for each in found.components) == pytest.approx(1, abs=1e-9)
     assert found.seconds(64_000).low > 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flyball_planner.specification.read import read_specification
+from flyball_planner.specification.reader import read_specification
 from flyball_planner.specification.specification import Specification
 from flyball_reports.specification.problems import SpecificationError
 
@@ -15,7 +15,7 @@ FILES = {"runs.csv": "model,device,batch_size,sequence,step_seconds\ngpt2,A100,8
 
 
 def read(calibration: str) -> Specification:
-    """The specification with such a key."""
+    """Read the specification with a `calibration` key."""
 
     def files(name: str) -> str:
         if name not in FILES:
@@ -25,15 +25,15 @@ def read(calibration: str) -> Specification:
     return read_specification(PLAN + calibration, "run.yaml", files)
 
 
-def test_a_file_lies_beside_the_specification() -> None:
-    """Runs that cannot be used are kept with their reasons."""
+def test_a_file_is_read_next_to_the_specification() -> None:
+    """Runs that cannot be used are listed with their reasons."""
     measured = read("calibration: runs.csv\n").measured
     assert measured is not None
     assert (measured.source, len(measured.runs), len(measured.refused)) == ("runs.csv", 1, 1)
 
 
-def test_a_run_in_the_specification_is_as_the_specification_says() -> None:
-    """Model, device and training are taken from it unless the run says otherwise."""
+def test_a_run_inherits_from_the_specification() -> None:
+    """Model, device and training come from the specification unless the run overrides them."""
     measured = read(
         "calibration:\n  - {micro_batch: 8, step_seconds: 1.5}\n  - {batch_size: 256, step_seconds: 0.8}\n"
     ).measured
@@ -44,14 +44,14 @@ def test_a_run_in_the_specification_is_as_the_specification_says() -> None:
     assert first.name == "line 5"
 
 
-def test_without_the_key_nothing_was_measured() -> None:
-    """An empty key is none."""
+def test_without_the_key_there_are_no_measured_runs() -> None:
+    """A missing key and an empty key give no measured runs."""
     assert read("").measured is None
     assert read("calibration:\n").measured is None
 
 
 @pytest.mark.parametrize(
-    ("calibration", "said"),
+    ("calibration", "message"),
     [
         ("calibration: none.csv\n", "run.yaml:4: calibration: the file cannot be read: No such file or directory"),
         ("calibration: 3\n", "run.yaml:4: calibration: expected the name of a file, or a list of runs, not 3"),
@@ -67,8 +67,8 @@ def test_without_the_key_nothing_was_measured() -> None:
         ("calibration: [1]\n", "run.yaml:4: calibration.runs: expected the keys of a run, not 1"),
     ],
 )
-def test_faults_are_told_with_the_specifications_lines(calibration: str, said: str) -> None:
-    """The key, the line, what was expected and the nearest known name."""
-    with pytest.raises(SpecificationError) as found:
+def test_faults_are_reported_with_the_specifications_lines(calibration: str, message: str) -> None:
+    """The error gives the key, the line, the expected value and the nearest known name."""
+    with pytest.raises(SpecificationError) as caught:
         read(calibration)
-    assert said in str(found.value)
+    assert message in str(caught.value)

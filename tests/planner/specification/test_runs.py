@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
-from flyball_planner.calibration.measured import MeasuredRuns
-from flyball_planner.specification.read import read_entry
+from flyball_planner.calibration.measured_runs import MeasuredRuns
+from flyball_planner.specification.reader import read_entry
 from flyball_planner.specification.runs import describe_columns, read_runs
 from flyball_reports.specification.problems import SpecificationError
 
@@ -26,17 +26,17 @@ JSON = '{\n\t"runs": [{"model": "gpt2", "device": "H100 SXM", "sequence": 1024, 
 
 
 def read(text: str, file: str = "runs.csv") -> MeasuredRuns:
-    """The runs of a text."""
+    """Read the runs of a text."""
     return read_runs(text, file, partial(read_entry, file=file))
 
 
 def row(cells: str, head: str = "model,device,batch_size,sequence,step_seconds,samples_per_second") -> str:
-    """A table of one run."""
+    """Return a table with one run."""
     return f"{head}\n{cells}\n"
 
 
 def test_csv_is_read_with_its_units() -> None:
-    """A name and the line tell a run; what is left out is usual; a micro-batch left out is a replica's whole batch."""
+    """A run is identified by name and line; a missing micro-batch means the batch of a replica."""
     found = read(CSV)
     first, second = found.runs
     assert found.refused == ()
@@ -48,7 +48,7 @@ def test_csv_is_read_with_its_units() -> None:
 
 
 def test_yaml_and_json_have_the_same_keys() -> None:
-    """A model may say its own keys; rates stand in place of a step's seconds; tabs are allowed in JSON."""
+    """A model can have its own keys, a rate can replace the step time, and JSON can contain tabs."""
     first, second = read(YAML, "runs.yaml").runs
     assert first.step_seconds == 0.5
     assert second.step_seconds == pytest.approx(128 / 64_000)
@@ -57,8 +57,8 @@ def test_yaml_and_json_have_the_same_keys() -> None:
     assert (only.step_seconds, only.memory_column) == (None, "driver_bytes")
 
 
-def test_a_models_keys_may_be_columns() -> None:
-    """As model.d_in; lists stand in brackets."""
+def test_a_models_keys_can_be_columns() -> None:
+    """Columns such as model.d_in are keys of the model; lists are written in brackets."""
     text = row(
         'mlp,784,10,"[512, 256]",RTX_4090_fp16,128,0.01',
         "model,model.d_in,model.d_out,model.layers,device,batch_size,step_seconds",
@@ -69,13 +69,13 @@ def test_a_models_keys_may_be_columns() -> None:
 
 
 def test_a_classical_model_needs_no_batch() -> None:
-    """Its seconds are those of the whole fit."""
+    """The seconds of a classical model are those of the complete fit."""
     text = row("kmeans,100000,20,8,CPU_8C_3.5Ghz_baseline,1.5", "model,model.n,model.p,model.k,device,step_seconds")
     assert read(text).runs[0].step_seconds == 1.5
 
 
 @pytest.mark.parametrize(
-    ("cells", "said"),
+    ("cells", "reason"),
     [
         ("gpt-two,A100,8,1024,1", "model: unknown model 'gpt-two'"),
         (
@@ -84,26 +84,29 @@ def test_a_classical_model_needs_no_batch() -> None:
         ),
         ("gpt2,A100,many,1024,1", "batch_size: expected a whole number of at least 1, not 'many'"),
         ("gpt2,A100,8,1024,-1", "step_seconds: expected a number above 0, not -1"),
-        ("gpt2,A100,8,1024,", "step_seconds: is missing; give at least one of step_seconds, samples_per_second"),
+        (
+            "gpt2,A100,8,1024,",
+            "step_seconds: is missing; at least one of these is required: step_seconds, samples_per_second",
+        ),
         ("gpt2,A100,8,,1", "sequence: is missing"),
-        ("gpt2,A100,8,1024,1,90", "samples_per_second: says the time of a step a second time, beside step_seconds"),
+        ("gpt2,A100,8,1024,1,90", "samples_per_second: is redundant with step_seconds"),
         ("gpt2,A100,,1024,1", "batch_size: is missing"),
         (",A100,8,1024,1", "model: is missing"),
         ("gpt2,,8,1024,1", "device: is missing"),
     ],
 )
-def test_a_run_that_cannot_be_used_is_refused_with_its_reason(cells: str, said: str) -> None:
-    """The other runs are read all the same; the column is named, and what was probably meant."""
+def test_an_unusable_run_is_refused_with_its_reason(cells: str, reason: str) -> None:
+    """The reason names the column and the nearest known name; the other runs are still read."""
     found = read(row(cells) + "gpt2,A100,8,1024,1\n")
     assert len(found.runs) == 1
     (refused,) = found.refused
     assert refused.name == "runs.csv:2"
-    assert said in refused.reason
+    assert reason in refused.reason
     assert "hardware." not in refused.reason
 
 
-def test_an_impossible_layout_is_refused_in_words() -> None:
-    """As a specification's would be."""
+def test_an_impossible_layout_is_refused_with_a_reason() -> None:
+    """A run with an impossible layout is refused, as it would be in a specification."""
     (refused,) = read(
         row("gpt2,A100,8,8,1024,5,1", "model,device,devices,batch_size,sequence,tensor,step_seconds")
     ).refused
@@ -111,11 +114,11 @@ def test_an_impossible_layout_is_refused_in_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "file", "said"),
+    ("text", "file", "message"),
     [
-        ("modle,step_secs,device\n", "runs.csv", "runs.csv: holds no run"),
+        ("modle,step_secs,device\n", "runs.csv", "runs.csv: contains no run"),
         ("modle,device\nx,y\n", "runs.csv", "runs.csv:2: unknown column 'modle'; did you mean 'model'?"),
-        ("runs: []\n", "runs.yaml", "holds no run"),
+        ("runs: []\n", "runs.yaml", "contains no run"),
         ("runs: {}\n", "runs.yaml", "runs.yaml:1: runs: expected a list of runs under this key"),
         ("a: 1\n", "runs.yaml", "expected a list of runs under this key"),
         ("runs:\n  - 3\n", "runs.yaml", "runs.yaml:2: runs: expected the keys of a run, not 3"),
@@ -127,15 +130,15 @@ def test_an_impossible_layout_is_refused_in_words() -> None:
         ("runs: [\n", "runs.yaml", "runs.yaml:2: "),
     ],
 )
-def test_a_file_that_is_wrong_itself_is_told_with_its_line(text: str, file: str, said: str) -> None:
-    """What no run can be read from."""
-    with pytest.raises(SpecificationError) as found:
+def test_an_invalid_file_is_reported_with_its_line(text: str, file: str, message: str) -> None:
+    """A file from which no run can be read is an error."""
+    with pytest.raises(SpecificationError) as caught:
         read(text, file)
-    assert said in str(found.value)
+    assert message in str(caught.value)
 
 
 def test_every_column_is_described() -> None:
-    """With what is expected and what it means."""
+    """Every column has an expected value and a meaning."""
     described = describe_columns()
     assert {"run", "model", "device", "batch_size", "micro_batch", "step_seconds", "driver_bytes"} <= {
         key.name for key in described

@@ -1,4 +1,4 @@
-"""The document of calibration against what the program reads."""
+"""Compare the documentation of calibration with the columns that are read."""
 
 from pathlib import Path
 
@@ -11,5 +11,5 @@ TEXT = (Path(__file__).parents[3] / "docs" / "planning-calibration.md").read_tex
 
 @pytest.mark.parametrize("column", [key.name for key in describe_columns() if not key.name.startswith(OF_MODEL)])
 def test_every_column_is_documented(column: str) -> None:
-    """By its name, in the table of columns."""
+    """The documentation names every column."""
     assert f"`{column}`" in TEXT

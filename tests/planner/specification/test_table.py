@@ -1,4 +1,4 @@
-"""Tests of tables in CSV."""
+"""Tests of reading CSV tables."""
 
 from contextlib import suppress
 
@@ -10,7 +10,7 @@ from flyball_planner.specification.table import table_rows
 from flyball_reports.specification.problems import SpecificationError
 
 
-def test_cells_know_their_lines_and_kinds() -> None:
+def test_cells_have_lines_and_types() -> None:
     """Comments and empty lines count as lines; empty cells are left out."""
     text = '\ufeff# measured\na,b,c,d\n\n1,2.5,yes,\nx,[512; 2],"p, q","[512, 256]"\n'
     rows = list(table_rows(text, "t.csv"))
@@ -23,27 +23,27 @@ def test_cells_know_their_lines_and_kinds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("", "t.csv: is empty; its first line names the columns"),
-        ("a,b\n1,2,3\n", "t.csv:2: has 3 cells, but the head names 2 columns"),
-        ("a,b,a\n", "t.csv:1: names the column 'a' a second time"),
-        ("a;b;c\n1;2;3\n", "t.csv:1: parts its columns by semicolons; write commas"),
+        ("", "t.csv: is empty; the first line must name the columns"),
+        ("a,b\n1,2,3\n", "t.csv:2: has 3 cells, but there are only 2 columns"),
+        ("a,b,a\n", "t.csv:1: duplicate column 'a'"),
+        ("a;b;c\n1;2;3\n", "t.csv:1: separates columns by semicolons; use commas"),
         ("a,,b\n", "t.csv:1: has a column without a name"),
-        ('a\n"b\n', "t.csv:2: is no CSV"),
+        ('a\n"b\n', "t.csv:2: is not valid CSV"),
         ("a\n" * 600_000, "t.csv: longer than"),
     ],
 )
-def test_faults_are_told_with_their_lines(text: str, said: str) -> None:
-    """So that an editor finds them."""
-    with pytest.raises(SpecificationError) as found:
+def test_faults_are_reported_with_their_lines(text: str, message: str) -> None:
+    """The message starts with file and line, which editors recognise."""
+    with pytest.raises(SpecificationError) as caught:
         list(table_rows(text, "t.csv"))
-    assert said in str(found.value)
+    assert message in str(caught.value)
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_a_table_or_a_fault(text: str) -> None:
-    """Nothing else comes of foreign text."""
+    """Any text gives rows or a SpecificationError."""
     lines = [0]
     with suppress(SpecificationError):
         lines += [line for line, _ in table_rows(text, "t.csv")]

@@ -1,4 +1,4 @@
-"""Tasks that sweeps run in other processes, where a test's own functions cannot go."""
+"""Tasks for sweeps in other processes, which can import only functions of a module."""
 
 import os
 import signal
@@ -7,26 +7,26 @@ from pathlib import Path
 
 
 def count(depth: int, samples: int = 100, **_: object) -> dict[str, float]:
-    """Gets more done the deeper it is."""
+    """Return patterns in proportion to the depth."""
     return {"patterns": depth * samples, "accuracy": 0.5}
 
 
 def fail_at_five(depth: int) -> int:
-    """One depth does not work."""
+    """Fail at depth 5."""
     if depth == 5:
-        raise ValueError("five is right out")
+        raise ValueError("depth 5 is not supported")
     return depth
 
 
 def die_at_five(depth: int) -> int:
-    """One depth takes its process with it, as the kernel does with those that need too much memory."""
+    """Kill the process at depth 5, as the kernel does if memory runs out."""
     if depth == 5:
         os.kill(os.getpid(), signal.SIGKILL)
     return depth
 
 
 def note(folder: str, depth: int) -> int:
-    """Leaves a trace for each call, and takes a while."""
+    """Write a line per call to a file and sleep briefly."""
     with (Path(folder) / "calls").open("a") as calls:
         calls.write(f"{depth}\n")
     time.sleep(0.05)
@@ -34,5 +34,5 @@ def note(folder: str, depth: int) -> int:
 
 
 def count_samples(samples: int) -> int:
-    """Does what it is told."""
+    """Return the number of samples."""
     return samples

@@ -1,10 +1,10 @@
-"""What a sweep tries."""
+"""Tests of the configurations of a sweep."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_planner.sweep.configurations import Configuration, grid, usual_grid
+from flyball_planner.sweep.configurations import SweepConfiguration, grid, usual_grid
 from flyball_reports.errors import InputError
 
 NAMES = st.dictionaries(
@@ -25,31 +25,31 @@ def test_the_usual_grid_has_more_than_a_hundred_quick_runs() -> None:
 
 @given(NAMES)
 def test_a_grid_has_every_combination_once(values: dict[str, list[int]]) -> None:
-    """As many configurations as the product of the values, all different."""
-    product = 1
+    """The number of configurations is the product of the numbers of values, and all differ."""
+    expected = 1
     for each in values.values():
-        product *= len(each)
+        expected *= len(each)
     configurations = grid(values)
-    assert len(set(configurations)) == product
+    assert len(set(configurations)) == expected
     assert all(set(each) == set(values) for each in configurations)
 
 
 @given(st.dictionaries(st.text(min_size=1), st.integers()))
 def test_equal_values_are_one_configuration(values: dict[str, int]) -> None:
     """The order of the names does not matter."""
-    turned = dict(reversed(values.items()))
-    assert Configuration.of(values) == Configuration.of(turned)
-    assert dict(Configuration.of(values)) == values
+    reordered = dict(reversed(values.items()))
+    assert SweepConfiguration.of(values) == SweepConfiguration.of(reordered)
+    assert dict(SweepConfiguration.of(values)) == values
 
 
 @pytest.mark.parametrize("values", [{}, {"depth": []}])
-def test_a_grid_of_nothing_is_refused(values: dict[str, list[int]]) -> None:
-    """Without values there is nothing to try."""
+def test_an_empty_grid_is_refused(values: dict[str, list[int]]) -> None:
+    """A grid without values is an error."""
     with pytest.raises(InputError, match="at least one value"):
         grid(values)
 
 
-def test_a_grid_without_end_is_refused() -> None:
-    """A grid that nobody could run is refused before it is built."""
-    with pytest.raises(InputError, match="give fewer values"):
+def test_a_huge_grid_is_refused() -> None:
+    """A grid that is too large is refused before it is built."""
+    with pytest.raises(InputError, match="pass fewer values"):
         grid({name: range(1000) for name in "abcdef"})

@@ -1,4 +1,4 @@
-"""Tests of how long ranks take to exchange data."""
+"""Tests of the time that ranks take to exchange data."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from flyball_planner.timing.collectives import (
     Fabric,
-    Group,
+    RankGroup,
     all_gather,
     all_reduce,
     all_to_all,
@@ -21,41 +21,41 @@ SLOW_START = Fabric(*(np.array([each]) for each in (300e9, 25e9, 5e-6, 15e-6, 8.
 SIZE = np.array([1.2e9])
 
 
-def group(ranks: int, stride: int = 1) -> Group:
-    """So many ranks, so far apart."""
-    return Group(np.array([float(ranks)]), np.array([float(stride)]))
+def group(ranks: int, stride: int = 1) -> RankGroup:
+    """Return a group of ranks with a stride."""
+    return RankGroup(np.array([float(ranks)]), np.array([float(stride)]))
 
 
 def test_an_all_reduce_within_a_node_follows_the_ring() -> None:
-    """Twice the size, less the part that each rank has, over one link."""
+    """A ring sends twice the size, less each rank's own part, over one link."""
     assert all_reduce(SIZE, group(8), FABRIC)[0] == pytest.approx(2 * 1.2e9 * 7 / 8 / 300e9)
 
 
 def test_a_lone_rank_exchanges_nothing() -> None:
-    """Groups of one cost nothing, latency included."""
+    """A group of one rank has no transfer time and no latency."""
     for exchange in (all_reduce, all_gather, send):
         assert exchange(SIZE, group(1), SLOW_START)[0] == 0.0
     assert all_to_all(SIZE, np.array([2.0]), group(1), SLOW_START)[0] == 0.0
 
 
-def test_a_ring_over_nodes_has_the_network_of_all_its_members() -> None:
-    """Eight neighbours of a node share one crossing; ranks of which each node has one cross alone."""
+def test_a_ring_over_nodes_uses_the_network_shares_of_its_members() -> None:
+    """Eight ranks of a node use eight network shares; a single rank per node uses one."""
     assert bandwidth(group(64), FABRIC)[0] == pytest.approx(200e9)
     assert bandwidth(group(8, stride=8), FABRIC)[0] == pytest.approx(25e9)
 
 
-def test_groups_know_how_many_nodes_they_touch() -> None:
-    """Strided groups spread over more nodes than dense ones."""
+def test_groups_count_their_nodes() -> None:
+    """A group with a stride spreads over more nodes than a dense one."""
     assert [nodes_of(group(*each), FABRIC)[0] for each in ((8, 1), (16, 1), (8, 8), (2, 4))] == [1, 2, 8, 1]
 
 
-def test_small_messages_take_the_hops() -> None:
-    """Without bytes only latency is left: seven hops there, seven back."""
+def test_small_messages_take_the_latency_of_the_hops() -> None:
+    """Without bytes an all-reduce takes only the latency of 2 × 7 hops."""
     assert all_reduce(np.array([0.0]), group(8), SLOW_START)[0] == pytest.approx(2 * 7 * 5e-6)
 
 
 def test_copies_to_one_node_cross_the_network_once() -> None:
-    """Eight experts on three other nodes cost less than eight crossings."""
+    """Eight copies to experts on three other nodes cost less than eight transfers over the network."""
     eight = all_to_all(SIZE, np.array([8.0]), group(32), FABRIC)[0]
     one = all_to_all(SIZE, np.array([1.0]), group(32), FABRIC)[0]
     assert one == pytest.approx(1.2e9 * 3 / 4 / 25e9)
@@ -63,14 +63,14 @@ def test_copies_to_one_node_cross_the_network_once() -> None:
 
 
 def test_the_next_stage_may_be_on_another_node() -> None:
-    """A stage whose neighbour is a node away sends over the network."""
+    """A stage sends over the network if the next stage is on another node."""
     assert send(SIZE, group(2, stride=8), FABRIC)[0] == pytest.approx(1.2e9 / 25e9)
     assert send(SIZE, group(2, stride=4), FABRIC)[0] == pytest.approx(1.2e9 / 300e9)
 
 
 @given(st.integers(1, 9).map(lambda power: 2**power), st.floats(1e3, 1e11))
-def test_exchanges_grow_with_size_and_never_beat_the_wire(ranks: int, size: float) -> None:
-    """Twice the bytes take longer, and no group is faster than its slowest link."""
+def test_exchanges_grow_with_size_and_respect_the_bandwidth(ranks: int, size: float) -> None:
+    """Twice the bytes take longer, and no group is faster than its link."""
     less = all_gather(np.array([size]), group(ranks), SLOW_START)[0]
     more = all_gather(np.array([2 * size]), group(ranks), SLOW_START)[0]
     assert more > less >= size * (ranks - 1) / ranks / 300e9

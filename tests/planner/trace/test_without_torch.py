@@ -1,4 +1,4 @@
-"""Tracing where torch is missing."""
+"""Test tracing without torch."""
 
 import pytest
 
@@ -6,8 +6,8 @@ from flyball_planner.trace import module
 from flyball_reports.errors import InputError
 
 
-def test_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where torch is missing, the one function that needs it says so."""
+def test_a_missing_torch_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without torch, `trace_module` raises an error that explains how to install it."""
     monkeypatch.setattr(module, "find_spec", lambda _: None)
     with pytest.raises(InputError, match="pip install torch"):
         module.trace_module(lambda: None, ())

@@ -1,1 +1,1 @@
-"""From a row's words to what the planner asks for: a subject, a training, a layout, a device."""
+"""Reads rows of tables: a subject, a training, a layout and a device."""

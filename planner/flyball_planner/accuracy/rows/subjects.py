@@ -1,4 +1,4 @@
-"""What a row trains: a well-known model by its name, or the shape whose count comes nearest to the row's parameters."""
+"""The subject of a row: a well-known model by name, or the shape whose parameters are nearest to the row's."""
 
 import re
 from collections.abc import Iterator
@@ -8,42 +8,42 @@ from msgspec.structs import replace
 from flyball_planner.accuracy.result import Unsuited
 from flyball_planner.accuracy.rows.images import image_model, is_image_model
 from flyball_planner.accuracy.rows.words import words
-from flyball_planner.accuracy.tables import Configuration
+from flyball_planner.accuracy.tables import RowConfiguration
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.counts import parameters
-from flyball_planner.models.transformer.named import named_shape
-from flyball_planner.models.transformer.shape import Head, Kind, Norm, TransformerShape
+from flyball_planner.models.transformer.named_shapes import named_shape
+from flyball_planner.models.transformer.shape import Head, NormKind, TransformerKind, TransformerShape
 from flyball_reports.errors import UnknownName
 
 Subject = TransformerShape | ModelCost
 
-USUAL_HEAD = 128  # the width of a head where a row tells neither heads nor their width
+USUAL_HEAD = 128  # width of a head, if a row has neither heads nor their width
 
 
-def read_subject(configuration: Configuration) -> Subject:
-    """The model of a row; `Unsuited` where the row tells neither a known name nor its dimensions."""
+def read_subject(configuration: RowConfiguration) -> Subject:
+    """Return the model of a row; raises `Unsuited` without a known name or dimensions."""
     if is_image_model(configuration):
         return image_model(configuration)
     shape = _nearest_shape(configuration) if configuration["hidden"] else _named(configuration)
-    untied = words(configuration, "framework").startswith("litgpt")  # its models keep an output matrix of their own
+    untied = words(configuration, "framework").startswith("litgpt")  # its models have a separate output matrix
     return replace(shape, tied=False) if untied else shape
 
 
-def read_sequence(configuration: Configuration) -> int:
-    """Tokens of a sample; 1 for images."""
+def read_sequence(configuration: RowConfiguration) -> int:
+    """Return the tokens of a sample, or 1 for images."""
     if is_image_model(configuration):
         return 1
-    told = words(configuration, "seq_len_or_input")
-    found = re.search(r"\d+", told)
+    text = words(configuration, "seq_len_or_input")
+    found = re.search(r"\d+", text)
     if found is None:
-        raise Unsuited("the row does not tell its sequence")
-    return min(int(found[0]), UNPACKED_TOKENS) if "unpacked" in told else int(found[0])
+        raise Unsuited("the row has no sequence")
+    return min(int(found[0]), UNPACKED_TOKENS) if "unpacked" in text else int(found[0])
 
 
 UNPACKED_TOKENS = 256  # a sample of instruction data that is not packed to the full length (Alpaca: longest ~ 1,000)
 
 
-def _named(configuration: Configuration) -> TransformerShape:
+def _named(configuration: RowConfiguration) -> TransformerShape:
     recipe = re.search(r"litgpt (\S+)/\S+\.yaml", words(configuration, "framework"))
     name = recipe[1] if recipe else words(configuration, "model")
     plain = re.sub(r"\(.*?\)|[_ -]squad", "", name).strip().replace("_", "-").replace(" ", "-")
@@ -51,30 +51,28 @@ def _named(configuration: Configuration) -> TransformerShape:
     try:
         return named_shape(plain)
     except UnknownName as unknown:
-        raise Unsuited(
-            f"{configuration['model']} is no known model and the row does not tell its dimensions"
-        ) from unknown
+        raise Unsuited(f"{configuration['model']} is not a known model, and the row has no dimensions") from unknown
 
 
-def _nearest_shape(configuration: Configuration) -> TransformerShape:
-    told = configuration.number("params")
+def _nearest_shape(configuration: RowConfiguration) -> TransformerShape:
+    wanted = configuration.number("params")
     shapes = list(_candidates(configuration))
-    if told is None:
+    if wanted is None:
         return shapes[0]
-    return min(shapes, key=lambda shape: abs(parameters(shape).total - told))
+    return min(shapes, key=lambda shape: abs(parameters(shape).total - wanted))
 
 
-def _candidates(configuration: Configuration) -> Iterator[TransformerShape]:
+def _candidates(configuration: RowConfiguration) -> Iterator[TransformerShape]:
     plain = _plain_shape(configuration)
     if configuration["arch"] == "encoder":
         yield replace(
-            plain, kind=Kind.ENCODER, type_vocab=2, max_positions=512, embedding_norm=True, final_norm=False,
+            plain, kind=TransformerKind.ENCODER, type_vocab=2, max_positions=512, embedding_norm=True, final_norm=False,
             pooler=True, head=Head.PRETRAINING, output_bias=True,
         )  # fmt: skip
         return
     llama = replace(
-        plain, gated=True, norm=Norm.RMS, norm_bias=False, qkv_bias=False, attention_output_bias=False, ffn_bias=False,
-        dropout=False, max_positions=0,
+        plain, gated=True, norm=NormKind.RMS, norm_bias=False, qkv_bias=False, attention_output_bias=False,
+        ffn_bias=False, dropout=False, max_positions=0,
     )  # fmt: skip
     gated_first = configuration["ffn"] and configuration.number("ffn") != 4 * plain.hidden
     for shape in (llama, plain) if gated_first else (plain, llama):
@@ -83,13 +81,13 @@ def _candidates(configuration: Configuration) -> Iterator[TransformerShape]:
         yield replace(shape, tied=shape is plain, max_positions=0)
 
 
-def _plain_shape(configuration: Configuration) -> TransformerShape:
+def _plain_shape(configuration: RowConfiguration) -> TransformerShape:
     hidden = configuration.count("hidden", 0)
     if not configuration["vocab"]:
-        raise Unsuited("the row tells no vocabulary")
+        raise Unsuited("the row has no vocabulary")
     heads = configuration.count("heads", max(1, hidden // USUAL_HEAD))
     shape = TransformerShape(
-        kind=Kind.DECODER,
+        kind=TransformerKind.DECODER,
         layers=configuration.count("n_layers", 1),
         hidden=hidden,
         heads=heads,
@@ -103,11 +101,11 @@ def _plain_shape(configuration: Configuration) -> TransformerShape:
     return shape if configuration["n_layers"] else replace(shape, layers=_layers(configuration, shape))
 
 
-def _layers(configuration: Configuration, one_layer: TransformerShape) -> int:
-    """As many as the count of parameters leaves room for, in equal stages."""
-    told = configuration.number("params")
-    if told is None:
-        raise Unsuited("the row tells neither layers nor parameters")
+def _layers(configuration: RowConfiguration, one_layer: TransformerShape) -> int:
+    """Return the number of layers that matches the parameters, in equal stages."""
+    wanted = configuration.number("params")
+    if wanted is None:
+        raise Unsuited("the row has neither layers nor parameters")
     count = parameters(one_layer)
     stages = configuration.count("pp", 1)
-    return max(1, round((told - count.total + count.layer) / count.layer / stages)) * stages
+    return max(1, round((wanted - count.total + count.layer) / count.layer / stages)) * stages

@@ -1,1 +1,1 @@
-"""Convolutional networks, described layer by layer, so that their parameters and products are exact."""
+"""Convolutional networks, described layer by layer, so that parameters and products are exact."""

@@ -1,4 +1,4 @@
-"""Layers made of layers: one after the other, beside each other, and around each other."""
+"""Composite layers: in sequence, in parallel, and with shortcuts."""
 
 from msgspec import Struct
 
@@ -6,56 +6,56 @@ from flyball_planner.models.convolution.layers import (
     RELU,
     Activation,
     Convolution,
+    FeatureMap,
     Flatten,
     Layer,
+    LayerCost,
     Linear,
-    Map,
-    Norm,
-    Piece,
+    NormLayer,
     PoolTo,
     elementwise,
 )
 
 
 class Chain(Struct, frozen=True):
-    """One layer after the other."""
+    """Layers in sequence."""
 
     layers: tuple[Layer, ...]
 
-    def cost(self, given: Map) -> Piece:
-        """The sum, each layer over what the one before gave."""
-        total = Piece(given)
+    def cost(self, given: FeatureMap) -> LayerCost:
+        """Return the sum of the layers' costs; each layer takes the output of the previous one."""
+        total = LayerCost(given)
         for layer in self.layers:
             total = joined(total, layer.cost(total.output))
         return total
 
 
 class Residual(Struct, frozen=True):
-    """A body whose result is added to its input, or to what a shortcut makes of it."""
+    """A body whose output is added to its input, or to the output of a shortcut."""
 
     body: Layer
     shortcut: Layer | None = None
 
-    def cost(self, given: Map) -> Piece:
-        """Both ways and the sum, which overwrites the body's result."""
+    def cost(self, given: FeatureMap) -> LayerCost:
+        """Return the cost of both paths and of the sum, which overwrites the body's output."""
         body = self.body.cost(given)
-        around = self.shortcut.cost(given) if self.shortcut else Piece(given)
+        around = self.shortcut.cost(given) if self.shortcut else LayerCost(given)
         both = joined(around, body)
         addition = elementwise("addition", 3 * body.output.elements)
-        return Piece(body.output, both.parameters, (*both.operators, addition), both.kept_elements)
+        return LayerCost(body.output, both.parameters, (*both.operators, addition), both.kept_elements)
 
 
 class Branches(Struct, frozen=True):
-    """Several ways over the same input, their channels put side by side."""
+    """Parallel layers with the same input, whose channels are concatenated."""
 
     branches: tuple[Layer, ...]
 
-    def cost(self, given: Map) -> Piece:
-        """All ways and the copy that joins them."""
+    def cost(self, given: FeatureMap) -> LayerCost:
+        """Return the cost of all branches and of the copy that joins them."""
         pieces = [branch.cost(given) for branch in self.branches]
         first = pieces[0].output
-        output = Map(sum(piece.output.channels for piece in pieces), first.height, first.width)
-        return Piece(
+        output = FeatureMap(sum(piece.output.channels for piece in pieces), first.height, first.width)
+        return LayerCost(
             output,
             sum(piece.parameters for piece in pieces),
             (
@@ -67,23 +67,23 @@ class Branches(Struct, frozen=True):
 
 
 class Half(Struct, frozen=True):
-    """Half of the channels, handed to a body; with none, handed on (ShuffleNet)."""
+    """Half of the channels, processed by a body or passed on unchanged (ShuffleNet)."""
 
     body: Layer
 
-    def cost(self, given: Map) -> Piece:
-        """The body over fewer channels."""
-        return self.body.cost(Map(given.channels // 2, given.height, given.width))
+    def cost(self, given: FeatureMap) -> LayerCost:
+        """Return the cost of the body with fewer channels."""
+        return self.body.cost(FeatureMap(given.channels // 2, given.height, given.width))
 
 
 class SqueezeExcite(Struct, frozen=True):
-    """Channels weighed by what their means say."""
+    """Channels scaled by weights that depend on their means."""
 
     squeezed: int
     activation: Activation = RELU
 
-    def cost(self, given: Map) -> Piece:
-        """Two small products, and one pass that weighs the features."""
+    def cost(self, given: FeatureMap) -> LayerCost:
+        """Return the cost of two small products and a pass that scales the features."""
         gate = Chain(
             (
                 PoolTo(),
@@ -93,15 +93,15 @@ class SqueezeExcite(Struct, frozen=True):
             )
         ).cost(given)
         operators = (*gate.operators, elementwise("gate", 2 * given.elements))
-        return Piece(given, gate.parameters, operators, gate.kept_elements + given.elements)
+        return LayerCost(given, gate.parameters, operators, gate.kept_elements + given.elements)
 
 
 IDENTITY = Chain(())
 
 
-def joined(first: Piece, second: Piece) -> Piece:
-    """Both costs; the output is the second's."""
-    return Piece(
+def joined(first: LayerCost, second: LayerCost) -> LayerCost:
+    """Add two costs; the output is that of the second."""
+    return LayerCost(
         second.output,
         first.parameters + second.parameters,
         first.operators + second.operators,
@@ -118,17 +118,17 @@ def convolved(
     padding: int | tuple[int, int] | None = None,
     activation: Activation | None = RELU,
 ) -> Chain:
-    """Convolution, batch normalisation and, unless refused, an activation."""
-    layers: tuple[Layer, ...] = (Convolution(channels, kernel, stride, padding, groups), Norm())
+    """Return a convolution with batch normalisation and, by default, an activation."""
+    layers: tuple[Layer, ...] = (Convolution(channels, kernel, stride, padding, groups), NormLayer())
     return Chain((*layers, activation) if activation else layers)
 
 
 def classifier(classes: int) -> Chain:
-    """The usual end: the mean over all positions, and one dense layer."""
+    """Return the usual classifier: the mean over all positions and a dense layer."""
     return Chain((PoolTo(), Flatten(), Linear(classes)))
 
 
 def divisible(channels: float, divisor: int = 8) -> int:
-    """The nearest multiple, not more than a tenth below (MobileNet's rule for scaled widths)."""
+    """Return the nearest multiple that is at most a tenth smaller (MobileNet's rule for scaled widths)."""
     rounded = max(divisor, int(channels + divisor / 2) // divisor * divisor)
     return rounded + divisor if rounded < 0.9 * channels else rounded

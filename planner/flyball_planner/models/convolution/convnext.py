@@ -6,31 +6,31 @@ from functools import partial
 from flyball_planner.models.convolution.composites import Chain, Residual
 from flyball_planner.models.convolution.layers import (
     SMOOTH,
+    ChannelScale,
     Convolution,
     Flatten,
     Layer,
     Linear,
-    Norm,
+    NormLayer,
     PoolTo,
-    Scale,
 )
 from flyball_planner.models.convolution.network import Network
 
-SOURCE = "Liu et al., arXiv 2201.03545; as torchvision has them"
+SOURCE = "Liu et al., arXiv 2201.03545; as in torchvision"
 
 
 def _block(width: int) -> Residual:
     spread = Convolution(width, 7, groups=width, bias=True)
-    return Residual(Chain((spread, Norm(), Linear(4 * width), SMOOTH, Linear(width), Scale())))
+    return Residual(Chain((spread, NormLayer(), Linear(4 * width), SMOOTH, Linear(width), ChannelScale())))
 
 
 def _layers(classes: int, *, widths: Sequence[int], depths: Sequence[int]) -> tuple[Layer, ...]:
-    layers: list[Layer] = [Chain((Convolution(widths[0], 4, 4, 0, bias=True), Norm()))]
+    layers: list[Layer] = [Chain((Convolution(widths[0], 4, 4, 0, bias=True), NormLayer()))]
     for stage, (width, depth) in enumerate(zip(widths, depths, strict=True)):
         if stage:
-            layers.append(Chain((Norm(), Convolution(width, 2, 2, 0, bias=True))))
+            layers.append(Chain((NormLayer(), Convolution(width, 2, 2, 0, bias=True))))
         layers += [_block(width)] * depth
-    return (*layers, Chain((PoolTo(), Norm(), Flatten(), Linear(classes))))
+    return (*layers, Chain((PoolTo(), NormLayer(), Flatten(), Linear(classes))))
 
 
 def _network(name: str, first: int, *depths: int) -> Network:

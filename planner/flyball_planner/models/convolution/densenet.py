@@ -1,18 +1,18 @@
-"""Densely connected networks: each layer sees what all before it gave."""
+"""Densely connected networks: each layer takes the output of all previous layers."""
 
 from collections.abc import Sequence
 from functools import partial
 
 from flyball_planner.models.convolution.composites import IDENTITY, Branches, Chain, classifier, convolved
-from flyball_planner.models.convolution.layers import RELU, Convolution, Layer, Norm, Pool
+from flyball_planner.models.convolution.layers import RELU, Convolution, Layer, NormLayer, Pool
 from flyball_planner.models.convolution.network import Network
 
-SOURCE = "Huang et al., arXiv 1608.06993; as torchvision has them"
-WIDENING = 4  # of the product before each 3×3
+SOURCE = "Huang et al., arXiv 1608.06993; as in torchvision"
+WIDENING = 4  # by the product before each 3×3
 
 
 def _dense_layer(growth: int) -> Branches:
-    grown = Chain((Norm(), RELU, convolved(WIDENING * growth, 1), Convolution(growth)))
+    grown = Chain((NormLayer(), RELU, convolved(WIDENING * growth, 1), Convolution(growth)))
     return Branches((IDENTITY, grown))
 
 
@@ -24,8 +24,8 @@ def _layers(classes: int, *, growth: int, first: int, depths: Sequence[int]) -> 
         channels += growth * depth
         if stage < len(depths) - 1:
             channels //= 2
-            layers.append(Chain((Norm(), RELU, Convolution(channels, 1), Pool(2, 2))))
-    return (*layers, Chain((Norm(), RELU)), classifier(classes))
+            layers.append(Chain((NormLayer(), RELU, Convolution(channels, 1), Pool(2, 2))))
+    return (*layers, Chain((NormLayer(), RELU)), classifier(classes))
 
 
 def _network(name: str, growth: int, first: int, *depths: int) -> Network:

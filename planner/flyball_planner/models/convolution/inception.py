@@ -1,11 +1,11 @@
-"""Networks of several kernels beside each other: GoogLeNet and Inception v3.
+"""Networks with parallel kernels of several sizes: GoogLeNet and Inception v3.
 
-Their auxiliary classifiers run in training only; published counts have those of Inception and leave those of
-GoogLeNet out.
+Their auxiliary classifiers only run in training. Published counts include those of Inception but not those of
+GoogLeNet.
 """
 
 from flyball_planner.models.convolution.composites import Branches, Chain, classifier, convolved
-from flyball_planner.models.convolution.layers import Convolution, Layer, Map, Pool
+from flyball_planner.models.convolution.layers import Convolution, FeatureMap, Layer, Pool
 from flyball_planner.models.convolution.network import Network
 
 GOOGLENET = ((64, 96, 128, 16, 32, 32), (128, 128, 192, 32, 96, 64), None,
@@ -20,7 +20,7 @@ def _google_module(one: int, reduced3: int, three: int, reduced5: int, five: int
         (
             convolved(one, 1),
             Chain((convolved(reduced3, 1), convolved(three))),
-            Chain((convolved(reduced5, 1), convolved(five))),  # torchvision's has 3×3 where the paper has 5×5
+            Chain((convolved(reduced5, 1), convolved(five))),  # torchvision has 3×3 instead of the paper's 5×5
             Chain((Pool(3, 1, 1, ceiling=True), convolved(pooled, 1))),
         )
     )
@@ -104,12 +104,16 @@ def _inception(classes: int) -> tuple[Layer, ...]:
 
 
 def _auxiliary(classes: int) -> int:
-    """Parameters of the classifier over the 17×17 features of 768 channels."""
+    """Return the parameters of the classifier over the 17×17 features with 768 channels."""
     tower = Chain((Pool(5, 3), convolved(128, 1), Convolution(768, 5, padding=0)))
-    return tower.cost(Map(768, 17, 17)).parameters + 2 * 768 + classifier(classes).cost(Map(768, 1, 1)).parameters
+    return (
+        tower.cost(FeatureMap(768, 17, 17)).parameters
+        + 2 * 768
+        + classifier(classes).cost(FeatureMap(768, 1, 1)).parameters
+    )
 
 
 NETWORKS = (
-    Network("googlenet", "Szegedy et al., arXiv 1409.4842; as torchvision has it", 224, _googlenet),
-    Network("inception_v3", "Szegedy et al., arXiv 1512.00567; as torchvision has it", 299, _inception, _auxiliary),
+    Network("googlenet", "Szegedy et al., arXiv 1409.4842; as in torchvision", 224, _googlenet),
+    Network("inception_v3", "Szegedy et al., arXiv 1512.00567; as in torchvision", 299, _inception, _auxiliary),
 )

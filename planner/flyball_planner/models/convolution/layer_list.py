@@ -1,4 +1,4 @@
-"""Layers from a list that a person wrote: words, and mappings whose first key is the layer."""
+"""Layers from a user's list: words, or mappings whose first key is the layer."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ from flyball_planner.models.convolution.layers import (
     Flatten,
     Layer,
     Linear,
-    Norm,
+    NormLayer,
     Pool,
     PoolTo,
 )
@@ -22,11 +22,12 @@ from flyball_reports.errors import nearest
 
 Size = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Margin = Annotated[int, msgspec.Meta(ge=0, le=1_000)]
-DEEPEST = 20  # residual bodies within each other
+DEEPEST = 20  # nested residual bodies
 
 WORDS: dict[str, Layer] = {
-    "norm": Norm(), "batch_norm": Norm(), "layer_norm": Norm(), "relu": RELU, "gelu": SMOOTH, "silu": SMOOTH,
-    "hardswish": SMOOTH, "tanh": SMOOTH, "sigmoid": SMOOTH, "global_pool": PoolTo(), "flatten": Flatten(),
+    "norm": NormLayer(), "batch_norm": NormLayer(), "layer_norm": NormLayer(), "relu": RELU, "gelu": SMOOTH,
+    "silu": SMOOTH, "hardswish": SMOOTH, "tanh": SMOOTH, "sigmoid": SMOOTH,
+    "global_pool": PoolTo(), "flatten": Flatten(),
 }  # fmt: skip
 
 
@@ -64,9 +65,9 @@ class _Residual(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def layers_of(described: Sequence[object], depth: int = 0) -> tuple[Layer, ...]:
-    """The layers of a list; what is wrong with one is told with its position, from 1."""
+    """Return the layers of a list; errors name the position of the layer, counted from 1."""
     if depth > DEEPEST:
-        raise _unfit(1, "nested too deeply", f"at most {DEEPEST} residual layers within each other")
+        raise _unfit(1, "nested too deeply", f"at most {DEEPEST} nested residual layers")
     return tuple(_layer(position, each, depth) for position, each in enumerate(described, start=1))
 
 
@@ -76,7 +77,7 @@ def _layer(position: int, described: object, depth: int) -> Layer:
             raise _unknown(position, described)
         return WORDS[described]
     if not isinstance(described, Mapping) or not described:
-        raise _unfit(position, f"{described!r} is no layer", "a word such as relu, or a mapping such as {conv: 64}")
+        raise _unfit(position, f"{described!r} is not a layer", "a word such as relu, or a mapping such as {conv: 64}")
     kind = next((name for name in described if name in KINDS), None)
     if kind is None:
         raise _unknown(position, str(next(iter(described))))
@@ -112,9 +113,9 @@ def _unknown(position: int, name: str) -> UnfitKey:
     return UnfitKey(
         "cnn",
         "layers",
-        f"layer {position} is {name!r}, which is none",
+        f"layer {position}: unknown layer {name!r}",
         expected="one of " + ", ".join(known),
-        meant=nearest(name, known),
+        suggestion=nearest(name, known),
     )
 
 

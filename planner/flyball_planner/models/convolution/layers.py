@@ -1,7 +1,7 @@
-"""Single layers of convolutional networks: what comes out of each, and what that costs for one sample.
+"""Single layers of convolutional networks: their output, and their cost for one sample.
 
-Only products count as FLOPs, as in published counts; what merely passes over its data costs the bytes that it moves.
-Bytes are of activations at two a number: weights are read once a micro-batch, and a block tells how many it has.
+As in published counts, only products count as FLOPs; other layers cost the bytes that they move. Bytes are those of
+activations at two per number, since weights are read only once per micro-batch and counted per block.
 """
 
 import math
@@ -12,11 +12,11 @@ from msgspec import Struct
 from flyball_planner.models.cost import Operator, OperatorKind
 from flyball_reports.errors import InputError
 
-NUMBER_BYTES = 2.0  # as `Operator.moved_bytes` counts a network's numbers
-NORM_PASSES = 3.0  # batch statistics are one pass, normalising reads and writes once more
+NUMBER_BYTES = 2.0  # per number in `Operator.moved_bytes` of networks
+NORM_PASSES = 3.0  # one pass for batch statistics, one read and one write to normalise
 
 
-class Map(Struct, frozen=True):
+class FeatureMap(Struct, frozen=True):
     """The shape of one sample's features."""
 
     channels: int
@@ -25,34 +25,34 @@ class Map(Struct, frozen=True):
 
     @property
     def elements(self) -> int:
-        """Numbers in it."""
+        """Return the number of elements."""
         return self.channels * self.height * self.width
 
 
-class Piece(Struct, frozen=True):
-    """What a stretch of layers gives and costs."""
+class LayerCost(Struct, frozen=True):
+    """The output and the cost of some layers."""
 
-    output: Map
+    output: FeatureMap
     parameters: int = 0
     operators: tuple[Operator, ...] = ()
-    kept_elements: float = 0.0  # outputs that do not overwrite their input: the backward pass needs them
+    kept_elements: float = 0.0  # outputs that the backward pass needs, because they do not overwrite their input
 
 
 class Layer(Protocol):
-    """Anything that takes features and gives features."""
+    """A layer that maps features to features."""
 
-    def cost(self, given: Map) -> Piece:
-        """What comes out for this input, and what it costs."""
+    def cost(self, given: FeatureMap) -> LayerCost:
+        """Return the output and the cost for this input."""
         ...
 
 
 def elementwise(name: str, moved_elements: float) -> Operator:
-    """A pass over features that multiplies no matrices."""
+    """Return a pass over features without matrix products."""
     return Operator(name, OperatorKind.ELEMENTWISE, 0.0, NUMBER_BYTES * moved_elements)
 
 
 class Convolution(Struct, frozen=True):
-    """A two-dimensional convolution; without a stated padding it keeps the size (at stride 1)."""
+    """A two-dimensional convolution. The default padding keeps the size at stride 1."""
 
     channels: int
     kernel: int | tuple[int, int] = 3
@@ -61,10 +61,10 @@ class Convolution(Struct, frozen=True):
     groups: int = 1
     bias: bool = False
 
-    def cost(self, given: Map) -> Piece:
-        """A product over each output position, group by group."""
+    def cost(self, given: FeatureMap) -> LayerCost:
+        """Return a product over the output positions of each group."""
         rows, columns = _pair(self.kernel)
-        output = Map(self.channels, *_shrunk(given, (rows, columns), self.stride, self._padding()))
+        output = FeatureMap(self.channels, *_shrunk(given, (rows, columns), self.stride, self._padding()))
         inner = given.channels // self.groups * rows * columns
         positions = output.height * output.width
         operator = Operator(
@@ -72,12 +72,12 @@ class Convolution(Struct, frozen=True):
             OperatorKind.CONVOLUTION,
             flops=2.0 * positions * inner * self.channels,
             moved_bytes=NUMBER_BYTES * (given.elements + output.elements),
-            rows=float(positions * self.groups),  # groups run beside each other
+            rows=float(positions * self.groups),  # groups run in parallel
             inner=float(inner),
             columns=self.channels / self.groups,
         )
         parameters = inner * self.channels + (self.channels if self.bias else 0)
-        return Piece(output, parameters, (operator,), output.elements)
+        return LayerCost(output, parameters, (operator,), output.elements)
 
     def _padding(self) -> tuple[int, int]:
         rows, columns = _pair(self.kernel)
@@ -85,14 +85,14 @@ class Convolution(Struct, frozen=True):
 
 
 class Linear(Struct, frozen=True):
-    """A dense layer over the channels of each position; flattened features have one position."""
+    """A dense layer over the channels of each position; flattened features have a single position."""
 
     features: int
     bias: bool = True
 
-    def cost(self, given: Map) -> Piece:
-        """One product."""
-        output = Map(self.features, given.height, given.width)
+    def cost(self, given: FeatureMap) -> LayerCost:
+        """Return one product."""
+        output = FeatureMap(self.features, given.height, given.width)
         positions = given.height * given.width
         operator = Operator(
             "linear",
@@ -104,27 +104,27 @@ class Linear(Struct, frozen=True):
             columns=float(self.features),
         )
         parameters = (given.channels + self.bias) * self.features
-        return Piece(output, parameters, (operator,), output.elements)
+        return LayerCost(output, parameters, (operator,), output.elements)
 
 
-class Norm(Struct, frozen=True):
-    """Batch or layer normalisation: a scale and a shift for each channel."""
+class NormLayer(Struct, frozen=True):
+    """Batch or layer normalisation, with a scale and a shift for each channel."""
 
-    def cost(self, given: Map) -> Piece:
-        """Passes over the features; its output is kept beside its input."""
+    def cost(self, given: FeatureMap) -> LayerCost:
+        """Return passes over the features; input and output are both stored."""
         operator = elementwise("norm", NORM_PASSES * given.elements)
-        return Piece(given, 2 * given.channels, (operator,), given.elements)
+        return LayerCost(given, 2 * given.channels, (operator,), given.elements)
 
 
 class Activation(Struct, frozen=True):
-    """A function of each element; ReLU overwrites its input, smooth ones keep it for their derivative."""
+    """An elementwise function. ReLU overwrites its input; smooth ones store it for their derivative."""
 
     in_place: bool = True
 
-    def cost(self, given: Map) -> Piece:
-        """One pass."""
+    def cost(self, given: FeatureMap) -> LayerCost:
+        """Return one pass."""
         kept = 0.0 if self.in_place else given.elements
-        return Piece(given, 0, (elementwise("activation", 2 * given.elements),), kept)
+        return LayerCost(given, 0, (elementwise("activation", 2 * given.elements),), kept)
 
 
 RELU = Activation()
@@ -132,45 +132,45 @@ SMOOTH = Activation(in_place=False)  # SiLU, GELU, hard swish
 
 
 class Pool(Struct, frozen=True):
-    """A window's maximum or mean."""
+    """Maximum or mean of a window."""
 
     kernel: int
     stride: int
     padding: int = 0
-    ceiling: bool = False  # a window that hangs over the edge counts
+    ceiling: bool = False  # include windows that extend beyond the edge
 
-    def cost(self, given: Map) -> Piece:
-        """Reads all, writes less."""
+    def cost(self, given: FeatureMap) -> LayerCost:
+        """Return a read of all features and a write of fewer."""
         kernel, padding = (self.kernel, self.kernel), (self.padding, self.padding)
-        output = Map(given.channels, *_shrunk(given, kernel, self.stride, padding, ceiling=self.ceiling))
-        return Piece(output, 0, (elementwise("pool", given.elements + output.elements),), output.elements)
+        output = FeatureMap(given.channels, *_shrunk(given, kernel, self.stride, padding, ceiling=self.ceiling))
+        return LayerCost(output, 0, (elementwise("pool", given.elements + output.elements),), output.elements)
 
 
 class PoolTo(Struct, frozen=True):
-    """The mean over as many windows as are wanted; a single one by default."""
+    """The mean over a given number of windows, by default one."""
 
     size: int = 1
 
-    def cost(self, given: Map) -> Piece:
-        """Reads all, writes a few."""
-        output = Map(given.channels, self.size, self.size)
-        return Piece(output, 0, (elementwise("pool", given.elements + output.elements),), output.elements)
+    def cost(self, given: FeatureMap) -> LayerCost:
+        """Return a read of all features and a write of a few."""
+        output = FeatureMap(given.channels, self.size, self.size)
+        return LayerCost(output, 0, (elementwise("pool", given.elements + output.elements),), output.elements)
 
 
 class Flatten(Struct, frozen=True):
-    """Features in a row; nothing moves."""
+    """Reshapes features to a vector without moving data."""
 
-    def cost(self, given: Map) -> Piece:
-        """Free."""
-        return Piece(Map(given.elements, 1, 1))
+    def cost(self, given: FeatureMap) -> LayerCost:
+        """Return a cost of zero."""
+        return LayerCost(FeatureMap(given.elements, 1, 1))
 
 
-class Scale(Struct, frozen=True):
+class ChannelScale(Struct, frozen=True):
     """A learned factor for each channel (ConvNeXt)."""
 
-    def cost(self, given: Map) -> Piece:
-        """One pass."""
-        return Piece(given, given.channels, (elementwise("scale", 2 * given.elements),), given.elements)
+    def cost(self, given: FeatureMap) -> LayerCost:
+        """Return one pass."""
+        return LayerCost(given, given.channels, (elementwise("scale", 2 * given.elements),), given.elements)
 
 
 def _pair(value: int | tuple[int, int]) -> tuple[int, int]:
@@ -178,7 +178,7 @@ def _pair(value: int | tuple[int, int]) -> tuple[int, int]:
 
 
 def _shrunk(
-    given: Map, kernel: tuple[int, int], stride: int, padding: tuple[int, int], *, ceiling: bool = False
+    given: FeatureMap, kernel: tuple[int, int], stride: int, padding: tuple[int, int], *, ceiling: bool = False
 ) -> tuple[int, int]:
     rounding = math.ceil if ceiling else math.floor
     sizes = (given.height, given.width)
@@ -188,7 +188,7 @@ def _shrunk(
     )
     if min(height, width) < 1:
         raise InputError(
-            f"an image is too small for this network: a window of {kernel[0]}×{kernel[1]} does not fit into "
-            f"features of {given.height}×{given.width}; use a larger image or fewer pooling layers"
+            f"the image is too small for this network: a window of {kernel[0]}×{kernel[1]} does not fit into features "
+            f"of {given.height}×{given.width}; use a larger image or fewer pooling layers"
         )
     return height, width

@@ -1,17 +1,26 @@
-"""MaxViT: convolution, attention within windows and attention across a grid, in turn."""
+"""MaxViT: alternating convolution, attention within windows, and attention across a grid."""
 
 from collections.abc import Sequence
 from functools import partial
 
 from flyball_planner.models.convolution.composites import Chain, Residual, SqueezeExcite, convolved
-from flyball_planner.models.convolution.layers import SMOOTH, Convolution, Flatten, Layer, Linear, Norm, Pool, PoolTo
+from flyball_planner.models.convolution.layers import (
+    SMOOTH,
+    Convolution,
+    Flatten,
+    Layer,
+    Linear,
+    NormLayer,
+    Pool,
+    PoolTo,
+)
 from flyball_planner.models.convolution.network import Network
 from flyball_planner.models.convolution.swin import WindowAttention
 
-SOURCE = "Tu et al., arXiv 2204.01697; as torchvision has it"
+SOURCE = "Tu et al., arXiv 2204.01697; as in torchvision"
 WINDOW = 7
 HEAD_WIDTH = 32
-WIDENING = 4  # of the convolution's block and of the feed-forward layers
+WIDENING = 4  # in convolution blocks and feed-forward layers
 
 
 def _convolution(given: int, width: int, stride: int) -> Residual:
@@ -20,7 +29,7 @@ def _convolution(given: int, width: int, stride: int) -> Residual:
     widened = WIDENING * width
     body = Chain(
         (
-            Norm(),
+            NormLayer(),
             convolved(widened, 1, activation=SMOOTH),
             convolved(widened, 3, stride, groups=widened, activation=SMOOTH),
             SqueezeExcite(width // 4, SMOOTH),
@@ -31,16 +40,16 @@ def _convolution(given: int, width: int, stride: int) -> Residual:
 
 
 def _attention(width: int) -> Chain:
-    """Within windows or across the grid: the same work over other positions."""
+    """Return attention within windows or across the grid, which is the same work over other positions."""
     attention = Chain(
         (
-            Norm(),
+            NormLayer(),
             Linear(3 * width),
             WindowAttention(WINDOW, width // HEAD_WIDTH, second_version=False),
             Linear(width),
         )
     )
-    feed_forward = Chain((Norm(), Linear(WIDENING * width), SMOOTH, Linear(width)))
+    feed_forward = Chain((NormLayer(), Linear(WIDENING * width), SMOOTH, Linear(width)))
     return Chain((Residual(attention), Residual(feed_forward)))
 
 
@@ -52,7 +61,7 @@ def _layers(classes: int, *, stem: int, widths: Sequence[int], depths: Sequence[
             convolution = _convolution(given, width, 1 if position else 2)
             layers.append(Chain((convolution, _attention(width), _attention(width))))
             given = width
-    top = (PoolTo(), Flatten(), Norm(), Linear(given), SMOOTH, Linear(classes, bias=False))
+    top = (PoolTo(), Flatten(), NormLayer(), Linear(given), SMOOTH, Linear(classes, bias=False))
     return (*layers, Chain(top))
 
 

@@ -1,4 +1,4 @@
-"""Networks for small devices: MobileNet v2 and v3, MNASNet, ShuffleNet v2."""
+"""Networks for mobile devices: MobileNet v2 and v3, MNASNet, ShuffleNet v2."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -38,7 +38,8 @@ def inverted(
     activation: Activation = RELU,
     gate: Activation = RELU,
 ) -> Layer:
-    """Widened, convolved channel by channel, weighed if asked for, narrowed; around it a shortcut if shapes allow."""
+    """Return an inverted residual: widened, convolved depthwise, optionally squeezed, narrowed, with a shortcut if
+    possible."""
     layers: list[Layer] = [] if expanded == given else [convolved(expanded, 1, activation=activation)]
     layers.append(convolved(expanded, kernel, stride, groups=expanded, activation=activation))
     if squeezed:
@@ -49,7 +50,7 @@ def inverted(
 
 
 def _mobilenet_v2(classes: int) -> tuple[Layer, ...]:
-    """Rows: widening, channels, depth, stride (Sandler et al., arXiv 1801.04381, table 2)."""
+    """Return MobileNet v2. Rows: widening, channels, depth, stride (Sandler et al., arXiv 1801.04381, table 2)."""
     rows = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
     layers: list[Layer] = [convolved(32, 3, 2)]
     given = 32
@@ -78,7 +79,7 @@ _V3_SMALL: tuple[_Row, ...] = (
 
 
 def _mobilenet_v3(classes: int, *, rows: Sequence[_Row], last: int) -> tuple[Layer, ...]:
-    """Rows are tables 1 and 2 of Howard et al., arXiv 1905.02244."""
+    """Return MobileNet v3. Rows are tables 1 and 2 of Howard et al., arXiv 1905.02244."""
     layers: list[Layer] = [convolved(16, 3, 2, activation=SMOOTH)]
     given = 16
     for kernel, widened, outgoing, squeezed, swish, stride in rows:
@@ -97,7 +98,7 @@ _MNAS_ROWS = (
 
 
 def _mnasnet(classes: int, *, width: float) -> tuple[Layer, ...]:
-    """The B1 network, its widths scaled."""
+    """Return the B1 network with scaled widths."""
     first, given = divisible(32 * width), divisible(16 * width)
     layers: list[Layer] = [
         convolved(first, 3, 2),
@@ -127,7 +128,7 @@ def _shuffle_unit(given: int, outgoing: int, stride: int) -> Branches:
 
 
 def _shufflenet(classes: int, *, widths: Sequence[int]) -> tuple[Layer, ...]:
-    """Stages of 4, 8 and 4 units (Ma et al., arXiv 1807.11164, table 5)."""
+    """Return stages of 4, 8 and 4 units (Ma et al., arXiv 1807.11164, table 5)."""
     layers: list[Layer] = [Chain((convolved(widths[0], 3, 2), Pool(3, 2, 1)))]
     given = widths[0]
     for depth, outgoing in zip((4, 8, 4), widths[1:4], strict=True):
@@ -146,13 +147,13 @@ _SHUFFLE_WIDTHS = {
 _MNAS_WIDTHS = {"mnasnet0_5": 0.5, "mnasnet0_75": 0.75, "mnasnet1_0": 1.0, "mnasnet1_3": 1.3}
 
 NETWORKS = (
-    Network("mobilenet_v2", "Sandler et al., arXiv 1801.04381; as torchvision has it", 224, _mobilenet_v2),
-    Network("mobilenet_v3_large", "Howard et al., arXiv 1905.02244; as torchvision has it", 224,
+    Network("mobilenet_v2", "Sandler et al., arXiv 1801.04381; as in torchvision", 224, _mobilenet_v2),
+    Network("mobilenet_v3_large", "Howard et al., arXiv 1905.02244; as in torchvision", 224,
             partial(_mobilenet_v3, rows=_V3_LARGE, last=1280)),
-    Network("mobilenet_v3_small", "Howard et al., arXiv 1905.02244; as torchvision has it", 224,
+    Network("mobilenet_v3_small", "Howard et al., arXiv 1905.02244; as in torchvision", 224,
             partial(_mobilenet_v3, rows=_V3_SMALL, last=1024)),
-    *(Network(name, "Tan et al., arXiv 1807.11626; as torchvision has them", 224, partial(_mnasnet, width=width))
+    *(Network(name, "Tan et al., arXiv 1807.11626; as in torchvision", 224, partial(_mnasnet, width=width))
       for name, width in _MNAS_WIDTHS.items()),
-    *(Network(name, "Ma et al., arXiv 1807.11164; as torchvision has them", 224, partial(_shufflenet, widths=widths))
+    *(Network(name, "Ma et al., arXiv 1807.11164; as in torchvision", 224, partial(_shufflenet, widths=widths))
       for name, widths in _SHUFFLE_WIDTHS.items()),
 )  # fmt: skip

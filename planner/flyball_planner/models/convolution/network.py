@@ -1,27 +1,27 @@
-"""A network: named layers over an image, and the blocks that they make."""
+"""Networks: layers over an image, and the blocks that they form."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from msgspec import Struct
 
-from flyball_planner.models.convolution.layers import Layer, Map, Piece
-from flyball_planner.models.cost import Block
+from flyball_planner.models.convolution.layers import FeatureMap, Layer, LayerCost
+from flyball_planner.models.cost import ModelBlock
 
 
 class Network(Struct, frozen=True):
-    """A published architecture: what it is made of for so many classes, and the image it was made for."""
+    """A published architecture: its layers for a number of classes, and its usual image size."""
 
     name: str
-    source: str  # paper, and the implementation whose details are followed
-    image: int  # pixels a side
+    source: str  # the paper, and the implementation that is followed
+    image: int  # pixels per side
     layers: Callable[[int], tuple[Layer, ...]]
-    beside: Callable[[int], int] | None = None  # parameters of parts that run in training only
+    auxiliary: Callable[[int], int] | None = None  # parameters of parts that only run in training
 
 
-def network_blocks(layers: Sequence[Layer], image: Map) -> tuple[Block, ...]:
-    """One block a layer; equal neighbours are one block that is repeated."""
-    pieces: list[Piece] = []
+def network_blocks(layers: Sequence[Layer], image: FeatureMap) -> tuple[ModelBlock, ...]:
+    """Return one block per layer; equal consecutive layers are one repeated block."""
+    pieces: list[LayerCost] = []
     given = image
     for layer in layers:
         pieces.append(layer.cost(given))
@@ -30,9 +30,9 @@ def network_blocks(layers: Sequence[Layer], image: Map) -> tuple[Block, ...]:
     return tuple(_block(position, piece, repeats) for position, (piece, repeats) in enumerate(grouped))
 
 
-def _block(position: int, piece: Piece, repeats: int) -> Block:
+def _block(position: int, piece: LayerCost, repeats: int) -> ModelBlock:
     shape = piece.output
-    return Block(
+    return ModelBlock(
         name=f"{position}: {shape.channels}×{shape.height}×{shape.width}",
         repeats=repeats,
         parameters=piece.parameters,

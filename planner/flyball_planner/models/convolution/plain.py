@@ -10,7 +10,7 @@ from flyball_planner.models.convolution.layers import (
     Flatten,
     Layer,
     Linear,
-    Norm,
+    NormLayer,
     Pool,
     PoolTo,
 )
@@ -24,7 +24,7 @@ def _convolution(channels: int, kernel: int, stride: int = 1, padding: int | Non
 
 
 def _dense(classes: int, positions: int) -> Chain:
-    """The two wide layers of AlexNet and VGG, where most of their parameters are."""
+    """Return the two wide layers of AlexNet and VGG, which hold most of their parameters."""
     wide = (Linear(4096), RELU)
     return Chain((PoolTo(positions), Flatten(), *wide, *wide, Linear(classes)))
 
@@ -41,7 +41,7 @@ def _alexnet(classes: int) -> tuple[Layer, ...]:
 def _vgg(classes: int, *, stages: Sequence[int], normalised: bool) -> tuple[Layer, ...]:
     layers: list[Layer] = []
     for channels, depth in zip((64, 128, 256, 512, 512), stages, strict=True):
-        norm = (Norm(),) if normalised else ()
+        norm = (NormLayer(),) if normalised else ()
         layers += [Chain((Convolution(channels, bias=True), *norm, RELU))] * depth
         layers.append(Pool(2, 2))
     return (*layers, _dense(classes, 7))
@@ -59,11 +59,11 @@ def _squeezenet(classes: int, *, first: Layer, fires: Sequence[tuple[int, int] |
 
 _FIRES = ((16, 64), (16, 64), (32, 128), (32, 128), (48, 192), (48, 192), (64, 256), (64, 256))
 _VGG = {"vgg11": (1, 1, 2, 2, 2), "vgg13": (2, 2, 2, 2, 2), "vgg16": (2, 2, 3, 3, 3), "vgg19": (2, 2, 4, 4, 4)}
-_VGG_SOURCE = "Simonyan and Zisserman, arXiv 1409.1556; as torchvision has them"
-_SQUEEZE_SOURCE = "Iandola et al., arXiv 1602.07360; as torchvision has them"
+_VGG_SOURCE = "Simonyan and Zisserman, arXiv 1409.1556; as in torchvision"
+_SQUEEZE_SOURCE = "Iandola et al., arXiv 1602.07360; as in torchvision"
 
 NETWORKS = (
-    Network("alexnet", "Krizhevsky, arXiv 1404.5997; as torchvision has it", 224, _alexnet),
+    Network("alexnet", "Krizhevsky, arXiv 1404.5997; as in torchvision", 224, _alexnet),
     *(Network(name, _VGG_SOURCE, 224, partial(_vgg, stages=stages, normalised=False)) for name, stages in _VGG.items()),
     *(
         Network(f"{name}_bn", _VGG_SOURCE, 224, partial(_vgg, stages=stages, normalised=True))

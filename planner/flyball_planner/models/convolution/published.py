@@ -1,4 +1,4 @@
-"""Published convolutional networks by name, whichever way the name is spelled."""
+"""Published convolutional networks by name in any spelling."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from flyball_planner.models.convolution import (
     resnet,
     swin,
 )
-from flyball_planner.models.convolution.layers import Map
+from flyball_planner.models.convolution.layers import FeatureMap
 from flyball_planner.models.convolution.network import Network, network_blocks
 from flyball_planner.models.cost import ModelCost
 from flyball_reports.errors import UnknownName
@@ -46,7 +46,7 @@ OTHER_SPELLINGS = {
     "mobilenet": "mobilenetv2",
     "inception": "inceptionv3",
 }
-"""timm's names, and short ones, of networks that torchvision has too, spelled as `_spelling` does."""
+"""timm's names and short names of networks that are also in torchvision, in the form of `_spelling`."""
 
 
 TIMM_SPELLINGS = {
@@ -57,12 +57,12 @@ TIMM_SPELLINGS = {
     "swinv2smallwindow8.256": "swinv2s",
     "swinv2basewindow8.256": "swinv2b",
 }
-"""Of networks that timm writes anew: the same layers and weights, by other operators."""
+"""Networks that timm implements differently: the same layers and weights with other operators."""
 
 TRAINED_OTHERWISE = re.compile(
     r"^(tv|tf|gluon)_|_v1b$|(_\d{3})?_(in22ft1k|in21ft1k|in21k|ns|ap|miil|ra|a1|bt)$", re.IGNORECASE
 )
-"""Parts of timm's names that tell who trained a network, or on what: its layers are the same."""
+"""Parts of timm's names that identify the training, not the layers."""
 
 
 @cache
@@ -71,7 +71,7 @@ def _by_spelling() -> dict[str, Network]:
 
 
 def find_network(name: str) -> Network:
-    """The network that is meant: `ResNet-50`, `torchvision/ResNet50` and `timm/resnet50` are one."""
+    """Return the network of a name: `ResNet-50`, `torchvision/ResNet50` and `timm/resnet50` are the same."""
     found = _spelled(name, OTHER_SPELLINGS) or _variant(name)
     if found is None:
         raise UnknownName("convolutional network", name, (network.name for network in NETWORKS))
@@ -79,7 +79,7 @@ def find_network(name: str) -> Network:
 
 
 def is_variant(name: str) -> bool:
-    """Whether a name means another implementation of a network: of the same size, and not quite as fast."""
+    """Return True if a name means another implementation of a network, of the same size but slightly slower."""
     return _spelled(name, OTHER_SPELLINGS) is None and _variant(name) is not None
 
 
@@ -93,20 +93,20 @@ def _spelled(name: str, others: Mapping[str, str]) -> Network | None:
 
 
 def published_cost(name: str, *, image: int = 0, classes: int = 1000, channels: int = 3) -> ModelCost:
-    """A published network at a size of image; at its own size if none is given."""
+    """Return the cost of a published network for an image size, by default its own."""
     network = find_network(name)
     side = image or network.image
-    blocks = network_blocks(network.layers(classes), Map(channels, side, side))
-    beside = network.beside(classes) if network.beside else 0
+    blocks = network_blocks(network.layers(classes), FeatureMap(channels, side, side))
+    auxiliary = network.auxiliary(classes) if network.auxiliary else 0
     return ModelCost(
         model=network.name,
         family="convolutional network",
         implementation=network.source,
-        parameters=sum(block.repeats * block.parameters for block in blocks) + beside,
+        parameters=sum(block.repeats * block.parameters for block in blocks) + auxiliary,
         samples=0,
         passes=1.0,
         blocks=blocks,
-        assumptions=(f"images of {side}×{side} pixels", "batch normalisation and dropout as when training"),
+        assumptions=(f"images of {side}×{side} pixels", "batch normalisation and dropout in training mode"),
     )
 
 

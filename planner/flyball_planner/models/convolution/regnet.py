@@ -15,9 +15,9 @@ from flyball_planner.models.convolution.composites import (
 from flyball_planner.models.convolution.layers import RELU, Layer
 from flyball_planner.models.convolution.network import Network
 
-SOURCE = "Radosavovic et al., arXiv 2003.13678; as torchvision has them"
+SOURCE = "Radosavovic et al., arXiv 2003.13678; as in torchvision"
 STEM = 32
-SQUEEZE = 0.25  # of a block's incoming width, in the Y networks
+SQUEEZE = 0.25  # of a block's input width, in the Y networks
 
 _Line = tuple[int, int, float, float, int]  # depth, first width, slope, step, width of a group
 
@@ -43,7 +43,7 @@ Y_LINES: dict[str, _Line] = {
 
 
 def _stages(line: _Line) -> list[tuple[int, int, int]]:
-    """Width, depth and width of a group of each stage (section 3.3 of the paper)."""
+    """Return width, depth and group width of each stage (section 3.3 of the paper)."""
     depth, first, slope, step, group = line
     powers = (round(math.log((first + slope * position) / first) / math.log(step)) for position in range(depth))
     widths = (round(first * step**power / 8) * 8 for power in powers)

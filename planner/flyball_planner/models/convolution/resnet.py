@@ -7,14 +7,15 @@ from flyball_planner.models.convolution.composites import Chain, Residual, class
 from flyball_planner.models.convolution.layers import RELU, Layer, Pool
 from flyball_planner.models.convolution.network import Network
 
-SOURCE = "He et al., arXiv 1512.03385 (v1.5: the stride is in the 3×3); Xie et al., 1611.05431; as torchvision has them"
+SOURCE = "He et al., arXiv 1512.03385 (v1.5: the stride is in the 3×3); Xie et al., 1611.05431; as in torchvision"
 WIDTHS = (64, 128, 256, 512)
 
 
 def residual_layers(
     classes: int, *, depths: Sequence[int], bottleneck: bool, groups: int = 1, width: int = 64
 ) -> tuple[Layer, ...]:
-    """The stem, four stages of residual blocks, the classifier; `width` is that of a group in the first stage."""
+    """Return the stem, four stages of residual blocks and the classifier; `width` is a group's width in the first
+    stage."""
     layers: list[Layer] = [convolved(64, 7, 2), Pool(3, 2, 1)]
     channels = 64
     for stage, (depth, base) in enumerate(zip(depths, WIDTHS, strict=True)):

@@ -1,9 +1,9 @@
-"""How many parameters a transformer has, exactly and by place."""
+"""The exact number of parameters of a transformer, by place."""
 
 from msgspec import Struct
 
 from flyball_planner.models.transformer.layers import LayerGroup, layer_groups
-from flyball_planner.models.transformer.shape import Experts, Head, LatentAttention, Norm, TransformerShape
+from flyball_planner.models.transformer.shape import Experts, Head, LatentAttention, NormKind, TransformerShape
 
 
 class LayerCounts(Struct, frozen=True):
@@ -15,25 +15,25 @@ class LayerCounts(Struct, frozen=True):
     cross_attention: int
     feed_forward: int
     router: int
-    experts: int  # all that a token may be sent to
-    active_experts: int  # of them, what one token passes
+    experts: int  # all routed experts
+    active_experts: int  # routed experts used by one token
     shared_experts: int
     norms: int
     other: int
 
     @property
     def total(self) -> int:
-        """Of one layer."""
+        """Return the parameters of one layer."""
         return self.dense + self.experts
 
     @property
     def active(self) -> int:
-        """Of one layer, what one token passes."""
+        """Return the parameters of one layer that one token uses."""
         return self.dense + self.active_experts
 
     @property
     def dense(self) -> int:
-        """Of one layer, what every token passes."""
+        """Return the parameters of one layer that every token uses."""
         products = self.attention + self.cross_attention + self.feed_forward + self.router + self.shared_experts
         return products + self.norms + self.other
 
@@ -41,45 +41,45 @@ class LayerCounts(Struct, frozen=True):
 class ParameterCounts(Struct, frozen=True):
     """The parameters of a transformer by place."""
 
-    embedding: int  # of tokens or patches, with its projection where it has one
-    positions: int  # learned ones, with types and special tokens
+    embedding: int  # of tokens or patches, with a projection if there is one
+    positions: int  # learned positions, types and special tokens
     embedding_norm: int
     layers: tuple[LayerCounts, ...]
-    distinct_layers: bool  # False where all layers are one
+    distinct_layers: bool  # False if all layers share their parameters
     final_norm: int
-    output: int  # what the head adds; 0 for a tied projection without bias
+    output: int  # additional parameters of the head; 0 for a tied projection without bias
     other: int
     tied: bool
 
     @property
     def layer(self) -> int:
-        """Of one layer of the kind that the model has most of."""
+        """Return the parameters of one layer of the most frequent kind."""
         return max(self.layers, key=lambda each: each.repeats).total
 
     @property
     def in_layers(self) -> int:
-        """Of all layers."""
+        """Return the parameters of all layers."""
         return sum(each.total * (each.repeats if self.distinct_layers else 1) for each in self.layers)
 
     @property
     def experts(self) -> int:
-        """Of all routed experts of all layers."""
+        """Return the parameters of all routed experts of all layers."""
         return sum(each.experts * each.repeats for each in self.layers)
 
     @property
     def total(self) -> int:
-        """All that is stored."""
+        """Return all parameters."""
         return self._around_layers + self.in_layers
 
     @property
     def active(self) -> int:
-        """What one token passes."""
+        """Return the parameters that one token uses."""
         idle = sum((each.experts - each.active_experts) * each.repeats for each in self.layers)
         return self.total - idle
 
     @property
     def in_products(self) -> int:
-        """The N of 6·N FLOPs a token: active ones, without an input embedding that no product uses."""
+        """Return N for 6·N FLOPs per token: active parameters without an input embedding that no product uses."""
         return self.active - (0 if self.tied else self.embedding) - self.positions
 
     @property
@@ -88,7 +88,7 @@ class ParameterCounts(Struct, frozen=True):
 
 
 def parameters(shape: TransformerShape) -> ParameterCounts:
-    """Count a transformer's parameters; buffers such as rotary tables are none."""
+    """Count a transformer's parameters; buffers such as rotary tables are not included."""
     stacks = 2 if shape.decoder_layers else 1
     return ParameterCounts(
         embedding=_embedding(shape),
@@ -104,7 +104,7 @@ def parameters(shape: TransformerShape) -> ParameterCounts:
 
 
 def layer_counts(shape: TransformerShape, group: LayerGroup) -> LayerCounts:
-    """Count one layer."""
+    """Count the parameters of one layer."""
     experts = shape.experts if group.experts else None
     attention = _latent_attention(shape, shape.latent) if shape.latent else _attention(shape)
     prediction = group.name == "token-prediction layer"
@@ -124,7 +124,7 @@ def layer_counts(shape: TransformerShape, group: LayerGroup) -> LayerCounts:
 
 
 def feed_forward(shape: TransformerShape, width: int, *, bias: bool) -> int:
-    """One feed-forward block: up and down, and a gate where the shape has one."""
+    """Return the parameters of a feed-forward block: up, down and an optional gate."""
     ups = 2 if shape.gated else 1
     return (ups + 1) * shape.hidden * width + (ups * width + shape.hidden if bias else 0)
 
@@ -167,12 +167,12 @@ def _shared_experts(shape: TransformerShape, experts: Experts) -> int:
 
 
 def _token_prediction(shape: TransformerShape) -> int:
-    """Two norms and a projection before the further layer, and a norm after it (DeepSeek-V3 report, §2.2)."""
+    """Return two norms and a projection before the additional layer, and a norm after it (DeepSeek-V3 report, §2.2)."""
     return 2 * shape.hidden * shape.hidden + 3 * shape.hidden
 
 
 def _norm(shape: TransformerShape, width: int) -> int:
-    return width * (2 if shape.norm is Norm.LAYER and shape.norm_bias else 1)
+    return width * (2 if shape.norm is NormKind.LAYER and shape.norm_bias else 1)
 
 
 def _embedding_width(shape: TransformerShape) -> int:

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from flyball_planner.models.cost import Block, OperatorKind
+from flyball_planner.models.cost import ModelBlock, OperatorKind
 from flyball_planner.models.transformer.cost import blocks, sequence_tokens
 from flyball_planner.models.transformer.layers import layer_groups
 from flyball_planner.models.transformer.shape import TransformerShape
@@ -10,21 +10,22 @@ from flyball_planner.training import Checkpointing
 
 
 def forward_flops(shape: TransformerShape, sequence: int, *, causal: bool = False) -> float:
-    """FLOPs of one sample's forward pass: 2 for each multiplication of a matrix product or of attention.
+    """Return the FLOPs of one sample's forward pass: 2 per multiplication of matrix products and attention.
 
-    `causal` halves what a causal mask hides; no published utilisation does.
+    `causal` halves what a causal mask hides; published utilisations do not.
     """
     return sum(_flops(block) for block in blocks(shape, sequence_tokens(shape, sequence), causal=causal))
 
 
-@lru_cache(maxsize=64)  # a plan asks many times for the few trainings that it compares
+@lru_cache(maxsize=64)  # plans request the same few trainings many times
 def training_flops(
     shape: TransformerShape, sequence: int, checkpointing: Checkpointing = Checkpointing.NONE, *, causal: bool = False
 ) -> float:
-    """FLOPs of one sample's forward and backward pass with what is computed again.
+    """Return the FLOPs of one sample's forward and backward pass, with recomputation.
 
-    Without recomputation and un-halved this is `72 s L h² (1 + s/(6h) + V/(12 L h))` of a GPT; with full recomputation
-    it is `96 s L h² (1 + s/(6h) + V/(16 L h))` (Narayanan et al. 2021, eq. 3): the head is not computed again.
+    Without recomputation and not halved, this is `72 s L h² (1 + s/(6h) + V/(12 L h))` for a GPT. With full
+    recomputation it is `96 s L h² (1 + s/(6h) + V/(16 L h))` (Narayanan et al. 2021, eq. 3), because the head is not
+    recomputed.
     """
     forward = 3 * forward_flops(shape, sequence, causal=causal)
     if checkpointing is Checkpointing.NONE:
@@ -36,17 +37,18 @@ def training_flops(
 
 
 def flops_by_parameters(shape: TransformerShape, parameters: float, sequence: int) -> float:
-    """The convention of PaLM and MosaicML for one sample: 6 N s + 12 L h s², N being all parameters."""
+    """Return the FLOPs of one sample in the convention of PaLM and MosaicML: 6 N s + 12 L h s² with all parameters
+    N."""
     layers = shape.layers + shape.decoder_layers
     width = shape.heads * shape.head_dim
     return 6.0 * parameters * sequence + 12.0 * layers * width * sequence**2
 
 
-def utilisation(flops_a_sample: float, samples_per_second: float, devices: int, flops_per_second: float) -> float:
-    """The share of the devices' printed rate that these FLOPs are: MFU of model FLOPs, HFU of all that are done."""
-    return flops_a_sample * samples_per_second / (devices * flops_per_second)
+def utilisation(flops_per_sample: float, samples_per_second: float, devices: int, flops_per_second: float) -> float:
+    """Return the share of the devices' nominal rate: MFU for model FLOPs, HFU for all FLOPs."""
+    return flops_per_sample * samples_per_second / (devices * flops_per_second)
 
 
-def _flops(block: Block, attention_alone: bool = False) -> float:
+def _flops(block: ModelBlock, attention_alone: bool = False) -> float:
     steps = (each for each in block.operators if not attention_alone or each.kind is OperatorKind.ATTENTION)
     return block.repeats * sum(step.times * step.flops for step in steps)

@@ -1,23 +1,23 @@
-"""Which layers of a transformer are alike."""
+"""Groups of equal layers of a transformer."""
 
 from msgspec import Struct
 
-from flyball_planner.models.transformer.shape import Kind, TransformerShape
+from flyball_planner.models.transformer.shape import TransformerKind, TransformerShape
 
 
 class LayerGroup(Struct, frozen=True):
-    """Equal layers, one after the other."""
+    """Equal layers in sequence."""
 
     name: str
     repeats: int
-    experts: bool = False  # in place of the feed-forward block
-    cross: bool = False  # looks at the encoder too
+    experts: bool = False  # instead of the feed-forward block
+    cross: bool = False  # with attention to the encoder
     causal: bool = False
 
 
 def layer_groups(shape: TransformerShape) -> tuple[LayerGroup, ...]:
-    """The layers of a transformer from input to output, further predicting ones last."""
-    causal = shape.kind is Kind.DECODER
+    """Return the layers of a transformer from input to output, with token-prediction layers last."""
+    causal = shape.kind is TransformerKind.DECODER
     expert = _expert_layers(shape)
     groups = (
         LayerGroup("layer", shape.layers - expert, causal=causal),
@@ -29,7 +29,7 @@ def layer_groups(shape: TransformerShape) -> tuple[LayerGroup, ...]:
 
 
 def usual_layer(shape: TransformerShape) -> LayerGroup:
-    """The kind of layer that the model has most of."""
+    """Return the most frequent kind of layer."""
     return max(layer_groups(shape), key=lambda group: group.repeats)
 
 

@@ -1,4 +1,4 @@
-"""What low-rank additions train, by the matrices that have them."""
+"""Parameters of low-rank additions, by the matrices that they apply to."""
 
 from collections.abc import Iterable, Mapping
 
@@ -16,7 +16,7 @@ OTHER_NAMES: Mapping[str, str] = {
     "q_proj": "q", "k_proj": "k", "v_proj": "v", "o_proj": "o", "output_proj": "o",
     "gate_proj": "gate", "up_proj": "up", "down_proj": "down", "w1": "gate", "w3": "up", "w2": "down",
 }  # fmt: skip
-"""As PEFT, torchtune and LitGPT call them."""
+"""Names in PEFT, torchtune and LitGPT."""
 
 PRESETS: Mapping[str, Lora] = {
     "peft": Lora(8, ("q", "v")),  # LoraConfig.r; q and v of Llama by default (peft/utils/constants.py)
@@ -27,13 +27,13 @@ PRESETS: Mapping[str, Lora] = {
 
 
 def lora_parameters(shape: TransformerShape, lora: Lora) -> int:
-    """Trained parameters of low-rank additions in every layer: rank × (what enters + what leaves) of each target."""
+    """Return the trained parameters of all layers: rank × (input + output width) of each target."""
     targets = lora_targets(lora.targets)
     return sum(group.repeats * _in_a_layer(shape, group, lora.rank, targets) for group in layer_groups(shape))
 
 
 def lora_targets(names: Iterable[str]) -> tuple[str, ...]:
-    """Targets by their short names; "all" are all products of a layer."""
+    """Return targets by their short names; "all" means all products of a layer."""
     found: list[str] = []
     for name in names:
         if name in {"all", "all-linear"}:
@@ -41,13 +41,13 @@ def lora_targets(names: Iterable[str]) -> tuple[str, ...]:
             continue
         short = OTHER_NAMES.get(name, name)
         if short not in TARGETS:
-            raise UnknownName("matrix that LoRA can be added to", name, (*TARGETS, *OTHER_NAMES, "all"))
+            raise UnknownName("LoRA target", name, (*TARGETS, *OTHER_NAMES, "all"))
         found.append(short)
     return tuple(dict.fromkeys(found))
 
 
 def product_widths(shape: TransformerShape, group: LayerGroup) -> Mapping[str, tuple[int, int, int]]:
-    """What enters and leaves each product of a layer, and how often the layer has it."""
+    """Return the input and output width of each product of a layer, and its number."""
     sides = 2 if group.cross else 1
     return {**_attention(shape, sides), **_feed_forward(shape, group)}
 

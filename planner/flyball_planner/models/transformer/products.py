@@ -1,4 +1,4 @@
-"""The operators of a transformer's forward pass: what one sample multiplies, attends to and moves."""
+"""The operators of a transformer's forward pass for one sample."""
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -7,11 +7,11 @@ from flyball_planner.models.cost import Operator, OperatorKind
 from flyball_planner.models.transformer.layers import LayerGroup, usual_layer
 from flyball_planner.models.transformer.shape import Experts, Head, LatentAttention, TransformerShape
 
-NUMBER_BYTES = 2.0  # as `Operator.moved_bytes` counts a network's numbers
+NUMBER_BYTES = 2.0  # per number in `Operator.moved_bytes` of networks
 
 
 class _Tokens(Struct, frozen=True):
-    """One sample's tokens, and how many of them one query looks at."""
+    """The tokens of one sample, and the number of tokens that one query attends to."""
 
     count: int
     attended: float
@@ -20,11 +20,10 @@ class _Tokens(Struct, frozen=True):
 def operators(
     shape: TransformerShape, sequence: int, group: LayerGroup | None = None, *, causal: bool = False
 ) -> tuple[Operator, ...]:
-    """What one layer computes for one sample; without a group, a layer of the kind that the model has most of.
+    """Return the operators of one layer for one sample; without a group, of the most frequent kind of layer.
 
-    FLOPs are those of products, as every published utilisation counts them: norms, activations and additions have 0
-    and move bytes only. `causal` leaves out the scores that a mask hides, as flash attention does; published
-    utilisations count them.
+    As in published utilisations, FLOPs are those of products; norms, activations and additions have 0 and only move
+    bytes. `causal` omits the scores that a mask hides, as flash attention does; published utilisations include them.
     """
     group = group or usual_layer(shape)
     tokens = _Tokens(sequence, attended_tokens(shape, sequence, causal=causal and group.causal))
@@ -38,7 +37,7 @@ def operators(
 
 
 def embedding_operators(shape: TransformerShape, sequence: int) -> tuple[Operator, ...]:
-    """What stands before the layers."""
+    """Return the operators before the layers."""
     width = shape.embedding_dim or shape.hidden
     steps: list[Operator] = []
     if shape.patches:
@@ -54,7 +53,7 @@ def embedding_operators(shape: TransformerShape, sequence: int) -> tuple[Operato
 
 
 def output_operators(shape: TransformerShape, sequence: int) -> tuple[Operator, ...]:
-    """What stands behind the layers, with the loss."""
+    """Return the operators after the layers, including the loss."""
     hidden, width = shape.hidden, shape.embedding_dim or shape.hidden
     steps = [_moving("final norm", OperatorKind.ELEMENTWISE, 2 * sequence * hidden)] if shape.final_norm else []
     if shape.pooler:
@@ -71,23 +70,23 @@ def output_operators(shape: TransformerShape, sequence: int) -> tuple[Operator, 
 
 
 def attended_tokens(shape: TransformerShape, sequence: int, *, causal: bool) -> float:
-    """How many tokens one query looks at, on average over positions and layers."""
-    everything = _looked_at(sequence, sequence, causal=causal)
+    """Return the mean number of tokens that a query attends to, over positions and layers."""
+    everything = _attended(sequence, sequence, causal=causal)
     if not shape.sliding_window:
         return everything
-    near = _looked_at(sequence, shape.sliding_window, causal=causal)
+    near = _attended(sequence, shape.sliding_window, causal=causal)
     full = 1 / shape.full_attention_every if shape.full_attention_every else 0.0
     return full * everything + (1 - full) * near
 
 
-def _looked_at(sequence: int, window: int, *, causal: bool) -> float:
+def _attended(sequence: int, window: int, *, causal: bool) -> float:
     if sequence <= window:
         return sequence / 2 if causal else float(sequence)
     return window - window**2 / (2 * sequence) if causal else float(window)
 
 
 def product(name: str, rows: float, inner: float, columns: float, times: float = 1.0) -> Operator:
-    """A matrix product of one sample."""
+    """Return a matrix product for one sample."""
     return Operator(
         name,
         OperatorKind.MATMUL,
@@ -105,7 +104,7 @@ def _moving(name: str, kind: OperatorKind, numbers: float) -> Operator:
 
 
 def _loss(logits: float) -> Operator:
-    """Logits are read in 16 bits, written and read again in 32 (a softmax in full precision): five 16-bit numbers."""
+    """Return the loss: logits are read in 16 bits, written and read in 32 (softmax in fp32), or five 16-bit numbers."""
     return _moving("loss", OperatorKind.ELEMENTWISE, 5 * logits)
 
 
@@ -121,7 +120,7 @@ def _attention(shape: TransformerShape, tokens: _Tokens) -> tuple[Operator, ...]
 
 
 def _latent_attention(shape: TransformerShape, latent: LatentAttention, tokens: _Tokens) -> tuple[Operator, ...]:
-    """Compressed and expanded again, as training does it; the absorbed form is for inference alone."""
+    """Return compressed and expanded products as in training; the absorbed form is only for inference."""
     width = latent.plain_dim + latent.rotary_dim
     queries, values = shape.heads * width, shape.heads * latent.value_dim
     rank, plain = latent.key_value_rank, shape.heads * latent.plain_dim
@@ -143,7 +142,7 @@ def _latent_attention(shape: TransformerShape, latent: LatentAttention, tokens: 
 
 
 def _scores(tokens: _Tokens, heads: int, query_dim: int, value_dim: int, *, moved: float) -> Operator:
-    """Scores and their product with the values; what it moves is what flash attention moves."""
+    """Return scores and their product with the values; moved bytes are those of flash attention."""
     return Operator(
         "attention",
         OperatorKind.ATTENTION,
@@ -167,7 +166,7 @@ def _feed_forward(
 
 
 def _experts(shape: TransformerShape, experts: Experts, sequence: int) -> tuple[Operator, ...]:
-    """Tokens spread evenly over the experts; each expert is a product of its own."""
+    """Return the experts' products, with tokens distributed evenly over separate experts."""
     rows = sequence * experts.active / experts.count
     shared = _feed_forward(shape, sequence, experts.shared_ffn, prefix="shared ") if experts.shared_ffn else ()
     return (
@@ -179,7 +178,7 @@ def _experts(shape: TransformerShape, experts: Experts, sequence: int) -> tuple[
 
 
 def _pointwise(shape: TransformerShape, sequence: int, group: LayerGroup) -> tuple[Operator, ...]:
-    """What is bound by memory: numbers read and written once by each kernel of a plain implementation."""
+    """Return memory-bound operators: numbers read and written once by each kernel of a plain implementation."""
     hidden, sides = shape.hidden, 3 if group.cross else 2
     rotated = 0 if learned_positions(shape) else (shape.heads + shape.kv_heads) * shape.head_dim
     kernels = {
@@ -196,12 +195,12 @@ def _pointwise(shape: TransformerShape, sequence: int, group: LayerGroup) -> tup
 
 
 def learned_positions(shape: TransformerShape) -> bool:
-    """Whether positions are looked up, so that queries and keys need not be rotated."""
+    """Return True if positions are looked up, so that queries and keys are not rotated."""
     return bool(shape.max_positions or shape.relative_buckets or shape.patches)
 
 
 def _active_width(shape: TransformerShape, group: LayerGroup) -> int:
-    """The inner width of all feed-forward blocks that a token passes in one layer."""
+    """Return the inner width of all feed-forward blocks that a token uses in one layer."""
     if shape.experts and group.experts:
         return shape.experts.active * shape.experts.ffn + shape.experts.shared_ffn
     return shape.ffn

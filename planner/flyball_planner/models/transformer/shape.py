@@ -5,8 +5,8 @@ from enum import StrEnum
 from msgspec import Struct
 
 
-class Kind(StrEnum):
-    """Which way attention looks."""
+class TransformerKind(StrEnum):
+    """Kinds of transformers, by the direction of attention."""
 
     DECODER = "decoder"
     ENCODER = "encoder"
@@ -14,7 +14,7 @@ class Kind(StrEnum):
     VISION = "vision"
 
 
-class Norm(StrEnum):
+class NormKind(StrEnum):
     """Normalisation: with mean and bias, or by root mean square."""
 
     LAYER = "layer"
@@ -22,35 +22,35 @@ class Norm(StrEnum):
 
 
 class Head(StrEnum):
-    """What stands on top of the last layer."""
+    """Heads on top of the last layer."""
 
     LANGUAGE_MODEL = "language-model"
     MASKED_LANGUAGE_MODEL = "masked-language-model"
-    PRETRAINING = "pretraining"  # masked words, and whether two sentences follow each other
-    LABELS = "labels"  # of a sequence, its tokens, or an answer's ends
-    CLASSIFIER = "classifier"  # of images
+    PRETRAINING = "pretraining"  # masked words, and next-sentence prediction
+    LABELS = "labels"  # labels of a sequence, of its tokens, or of an answer's ends
+    CLASSIFIER = "classifier"  # for images
     NONE = "none"
 
 
 class Experts(Struct, frozen=True):
-    """A mixture of experts in place of some layers' feed-forward block."""
+    """A mixture of experts that replaces the feed-forward block of some layers."""
 
     count: int
-    active: int  # of them, a token
-    ffn: int  # width of one
-    shared: int = 0  # that every token passes
-    shared_ffn: int = 0  # width of all shared ones together
-    first_dense_layers: int = 0  # that have none
+    active: int  # experts per token
+    ffn: int  # width of one expert
+    shared: int = 0  # experts that every token uses
+    shared_ffn: int = 0  # total width of the shared experts
+    first_dense_layers: int = 0  # first layers without experts
     every_layers: int = 1
     router_bias: bool = False
     shared_gate: bool = False
-    bias: bool = False  # in the experts' own products
+    bias: bool = False  # in the experts' products
 
 
 class LatentAttention(Struct, frozen=True):
-    """Attention over compressed keys and values (DeepSeek)."""
+    """Attention with compressed keys and values (DeepSeek)."""
 
-    query_rank: int  # 0: queries are not compressed
+    query_rank: int  # 0: uncompressed queries
     key_value_rank: int
     rotary_dim: int
     plain_dim: int
@@ -58,31 +58,34 @@ class LatentAttention(Struct, frozen=True):
 
 
 class Patches(Struct, frozen=True):
-    """How a vision transformer cuts its image."""
+    """The division of an image by a vision transformer."""
 
     image: int
     patch: int
     channels: int = 3
     class_token: bool = True
     classes: int = 1000
-    further_tokens: int = 0  # beside patches and class: DeiT's distillation, registers
+    further_tokens: int = 0  # in addition to patches and class: DeiT's distillation, registers
     learned_positions: bool = True
 
     @property
     def count(self) -> int:
-        """Patches of an image."""
+        """Return the number of patches of an image."""
         return (self.image // self.patch) ** 2
 
     @property
     def tokens(self) -> int:
-        """What the layers see of an image."""
+        """Return the number of tokens of an image."""
         return self.count + self.class_token + self.further_tokens
 
 
 class TransformerShape(Struct, frozen=True):
-    """One transformer. Biases and extras are stated, since they decide exact parameter counts."""
+    """The dimensions of a transformer.
 
-    kind: Kind
+    Biases and extras are explicit, because exact parameter counts depend on them.
+    """
+
+    kind: TransformerKind
     layers: int
     hidden: int
     heads: int
@@ -90,11 +93,11 @@ class TransformerShape(Struct, frozen=True):
     vocab: int
     kv_heads: int
     head_dim: int
-    max_positions: int = 0  # learned positions; 0: none learned (rotary, ALiBi, sinusoidal)
+    max_positions: int = 0  # learned positions; 0: none (rotary, ALiBi, sinusoidal)
     type_vocab: int = 0
     gated: bool = False  # three matrices in the feed-forward block
     tied: bool = True  # the output projection is the embedding
-    norm: Norm = Norm.LAYER
+    norm: NormKind = NormKind.LAYER
     norm_bias: bool = True
     qkv_bias: bool = True
     attention_output_bias: bool = True
@@ -104,22 +107,22 @@ class TransformerShape(Struct, frozen=True):
     norms_a_layer: int = 2
     final_norm: bool = True
     embedding_norm: bool = False
-    parallel_block: bool = False  # attention and feed-forward beside each other, one norm
-    decoder_layers: int = 0  # of an encoder-decoder; `layers` are the encoder's
-    relative_buckets: int = 0  # T5: learned relative positions, a table for each stack
+    parallel_block: bool = False  # parallel attention and feed-forward with one norm
+    decoder_layers: int = 0  # for an encoder-decoder; `layers` is for the encoder
+    relative_buckets: int = 0  # T5: learned relative positions, one table per stack
     sliding_window: int = 0
     experts: Experts | None = None
     latent: LatentAttention | None = None
     patches: Patches | None = None
     head: Head = Head.LANGUAGE_MODEL
-    labels: int = 2  # of a classifier over tokens or sequences
-    pooler: bool = False  # one more square product, over the first token or before the labels
-    embedding_dim: int = 0  # 0: hidden; else tables of this width and a projection to hidden (ALBERT, ELECTRA)
-    shared_layers: bool = False  # all layers are one (ALBERT)
-    query_key_norm_wide: bool = False  # over all heads together, not over one (OLMo 2, Cohere)
-    full_attention_every: int = 0  # each so-many-th layer ignores the sliding window; 0: none does
-    other_layer_parameters: int = 0  # that a layer has and nothing above tells: attention sinks, layer scales
-    other_parameters: int = 0  # the same of the whole model: mask tokens, odd projections
-    multi_token_layers: int = 0  # further layers that predict further tokens
+    labels: int = 2  # for a classifier over tokens or sequences
+    pooler: bool = False  # an additional square product, over the first token or before the labels
+    embedding_dim: int = 0  # 0: hidden; otherwise tables of this width with a projection (ALBERT, ELECTRA)
+    shared_layers: bool = False  # all layers share their parameters (ALBERT)
+    query_key_norm_wide: bool = False  # over all heads together, not per head (OLMo 2, Cohere)
+    full_attention_every: int = 0  # every n-th layer ignores the sliding window; 0: none
+    other_layer_parameters: int = 0  # other parameters per layer: attention sinks, layer scales
+    other_parameters: int = 0  # other parameters of the model: mask tokens, additional projections
+    multi_token_layers: int = 0  # additional layers that predict further tokens
     dropout: bool = True
     name: str = ""

@@ -1,4 +1,4 @@
-"""Published convolutional networks against the counts that torchvision prints."""
+"""Compare published convolutional networks with the counts of torchvision."""
 
 import pytest
 from hypothesis import given
@@ -89,7 +89,7 @@ TORCHVISION = (
     ("VGG19_BN", 224, 143_678_248, 19.632),
 
 )  # fmt: skip
-"""Name, image, parameters and GMACs: `num_params` and `_ops` of each weight's meta, torchvision 0.29.1."""
+"""Name, image size, parameters and GMACs: `num_params` and `_ops` of each weight's meta, torchvision 0.29.1."""
 
 ROUNDING = 0.0005  # of GMACs, printed with three decimals
 
@@ -101,16 +101,16 @@ TIMM_ACTIVATIONS = (
 
 
 @pytest.mark.parametrize(("name", "image", "parameters", "gmacs"), TORCHVISION)
-def test_counts_are_those_that_torchvision_prints(name: str, image: int, parameters: int, gmacs: float) -> None:
-    """Parameters are exact, and multiplications lie within half a percent or the last printed digit."""
+def test_counts_match_torchvision(name: str, image: int, parameters: int, gmacs: float) -> None:
+    """Parameters are exact; multiplications are within half a percent or the last printed digit."""
     cost = published_cost(name, image=image)
     assert cost.parameters == parameters
     assert cost.forward_flops / 2e9 == pytest.approx(gmacs, rel=0.005, abs=ROUNDING)
 
 
 @pytest.mark.parametrize(("name", "image", "millions"), TIMM_ACTIVATIONS)
-def test_outputs_of_products_are_those_that_timm_prints(name: str, image: int, millions: float) -> None:
-    """Activations of convolutions and dense layers match an independent count within a percent."""
+def test_activations_match_timm(name: str, image: int, millions: float) -> None:
+    """The outputs of convolutions and dense layers match an independent count within 1 %."""
     outputs = sum(
         block.repeats * operator.rows * operator.columns
         for block in published_cost(name, image=image).blocks
@@ -121,15 +121,15 @@ def test_outputs_of_products_are_those_that_timm_prints(name: str, image: int, m
 
 
 @pytest.mark.parametrize("network", NETWORKS, ids=lambda network: network.name)
-def test_every_network_has_its_own_spelling(network: Network) -> None:
-    """Each name finds its network and no other."""
+def test_every_network_is_found_by_its_name(network: Network) -> None:
+    """Each name finds its network, in any case and with the library's prefix."""
     name = network.name
     assert find_network(name) is network
     assert find_network(f"torchvision/{name.upper()}") is network
 
 
 @pytest.mark.parametrize(
-    ("spelled", "name"),
+    ("spelling", "name"),
     [
         ("ResNet-50 v1.5", "resnet50"),
         ("timm/mobilenetv3_large_100", "mobilenet_v3_large"),
@@ -146,26 +146,26 @@ def test_every_network_has_its_own_spelling(network: Network) -> None:
         ("swin_tiny_patch4_window7_224", "swin_t"),
     ],
 )
-def test_other_spellings_find_the_same_network(spelled: str, name: str) -> None:
-    """Spellings of other libraries are understood; 1.6 and 16 are not confused."""
-    assert find_network(spelled).name == name
+def test_other_spellings_find_the_same_network(spelling: str, name: str) -> None:
+    """Spellings of other libraries are found, and 1.6 is not confused with 16."""
+    assert find_network(spelling).name == name
 
 
-def test_an_unknown_network_is_told_with_the_nearest() -> None:
-    """A typing error is answered with the name that was meant."""
+def test_an_unknown_network_gets_a_suggestion() -> None:
+    """The error for a misspelt name suggests the nearest name."""
     with pytest.raises(UnknownName, match="resnet50"):
         find_network("resnet5o")
 
 
-def test_too_small_an_image_is_told() -> None:
-    """An image that a pool cannot shrink further is refused with what to do."""
+def test_an_image_that_is_too_small_is_refused() -> None:
+    """If an image is too small for a pool, the error asks for a larger image."""
     with pytest.raises(InputError, match="larger image"):
         published_cost("vgg16", image=8)
 
 
 @given(st.integers(1, 4), st.integers(1, 2000))
 def test_work_grows_with_the_image_and_parameters_do_not(factor: int, classes: int) -> None:
-    """A larger image costs more products; parameters change with the classes alone."""
+    """A larger image needs more FLOPs; parameters change only with the classes."""
     small = published_cost("resnet18", image=64, classes=classes)
     large = published_cost("resnet18", image=64 * factor, classes=classes)
     assert large.parameters == small.parameters == 11_689_512 - 513 * (1000 - classes)
@@ -173,7 +173,7 @@ def test_work_grows_with_the_image_and_parameters_do_not(factor: int, classes: i
 
 
 @pytest.mark.parametrize("name", ["resnet50", "swin_t", "densenet121"])
-def test_equal_neighbours_are_one_repeated_block(name: str) -> None:
+def test_equal_neighbours_are_merged_into_one_block(name: str) -> None:
     """Blocks are fewer than layers, and full checkpointing keeps less than all activations."""
     cost = published_cost(name)
     kept = sum(block.repeats * block.kept_elements for block in cost.blocks)
@@ -183,7 +183,7 @@ def test_equal_neighbours_are_one_repeated_block(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "another"),
+    ("name", "variant"),
     [
         ("tf_efficientnet_b0", True),
         ("swinv2_tiny_window8_256", True),
@@ -192,6 +192,6 @@ def test_equal_neighbours_are_one_repeated_block(name: str) -> None:
         ("resnet50d", False),
     ],
 )
-def test_another_implementation_is_known_as_such(name: str, another: bool) -> None:
-    """Its size is exact and its time is not; a network that is not known at all is no variant of one."""
-    assert is_variant(name) is another
+def test_variants_of_a_network_are_recognised(name: str, variant: bool) -> None:
+    """A variant of a known network is recognised; a known or an unknown network is not a variant."""
+    assert is_variant(name) is variant

@@ -1,4 +1,4 @@
-"""The operators of a forward pass."""
+"""Tests of the operators of a forward pass."""
 
 import pytest
 from hypothesis import given
@@ -9,16 +9,16 @@ from flyball_planner.models.transformer.cost import transformer_cost
 from flyball_planner.models.transformer.counts import parameters
 from flyball_planner.models.transformer.flops import flops_by_parameters, forward_flops, training_flops, utilisation
 from flyball_planner.models.transformer.layers import layer_groups
-from flyball_planner.models.transformer.named import named_shape
+from flyball_planner.models.transformer.named_shapes import named_shape
 from flyball_planner.models.transformer.products import attended_tokens, operators
-from flyball_planner.models.transformer.shape import Kind, TransformerShape
+from flyball_planner.models.transformer.shape import TransformerKind, TransformerShape
 from flyball_planner.training import Checkpointing
 
 
 def gpt(layers: int, hidden: int, heads: int, vocab: int) -> TransformerShape:
-    """A GPT without learned positions, which no product uses."""
+    """Return a GPT without learned positions, which no product uses."""
     head_dim = hidden // heads
-    return TransformerShape(Kind.DECODER, layers, hidden, heads, 4 * hidden, vocab, heads, head_dim)
+    return TransformerShape(TransformerKind.DECODER, layers, hidden, heads, 4 * hidden, vocab, heads, head_dim)
 
 
 sizes = st.builds(
@@ -50,24 +50,24 @@ def test_training_flops_follow_the_published_formulas(shape: TransformerShape, s
         (128, 25600, 160, 512, 512, 71.49, 0.563),
     ],
 )
-def test_utilisation_is_that_of_korthikanti(
+def test_utilisation_matches_korthikanti(
     layers: int, hidden: int, heads: int, devices: int, batch: int, seconds: float, printed: float
 ) -> None:
-    """Model FLOPs of Korthikanti et al. 2022, tables 3 and 5, give the printed utilisation of A100s within 0.5 %."""
+    """Model FLOPs of Korthikanti et al. 2022, tables 3 and 5, give the published utilisation of A100s within 0.5 %."""
     flops = training_flops(gpt(layers, hidden, heads, 51_200), 2048)
     assert utilisation(flops, batch / seconds, devices, 312e12) == pytest.approx(printed, rel=0.005)
 
 
-def test_utilisation_is_that_of_mosaicml() -> None:
-    """MPT-70B on 64 A100s at 12.8291 samples a second is printed as 53.33 % (llm-foundry, training benchmarks)."""
+def test_utilisation_matches_mosaicml() -> None:
+    """MPT-70B on 64 A100s at 12.8291 samples/s: 53.33 % is published (llm-foundry, training benchmarks)."""
     shape = gpt(80, 8192, 64, 50_368)
     flops = flops_by_parameters(shape, 64_862_437_376, 2048)
     assert utilisation(flops, 12.8291, 64, 312e12) == pytest.approx(0.5333, rel=0.001)
 
 
 @given(sizes, st.integers(1, 8192))
-def test_the_cost_is_that_of_its_operators(shape: TransformerShape, sequence: int) -> None:
-    """A model's cost has the FLOPs and parameters that are counted apart."""
+def test_the_cost_is_the_sum_of_the_operators(shape: TransformerShape, sequence: int) -> None:
+    """A model's cost has the FLOPs and parameters of its operators and blocks."""
     cost = transformer_cost(shape, sequence)
     assert cost.forward_flops == pytest.approx(forward_flops(shape, sequence))
     assert cost.parameters == sum(block.repeats * block.parameters for block in cost.blocks)
@@ -77,7 +77,7 @@ def test_the_cost_is_that_of_its_operators(shape: TransformerShape, sequence: in
     "name", ["llama-3.1-8b", "mixtral-8x7b", "deepseek-v3", "t5-base", "bert-base", "qwen3-30b-a3b"]
 )
 def test_products_multiply_all_weights(name: str) -> None:
-    """Long products' rows per token, times their weights, are the weights that one token passes."""
+    """Weights times rows per token, summed over the matrix products, give the weights active for one token."""
     shape, sequence = named_shape(name), 1024
     counts = {each.name: each for each in parameters(shape).layers}
     for group in layer_groups(shape):
@@ -90,16 +90,16 @@ def test_products_multiply_all_weights(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "gmacs"), [("vit-base-patch16-224", 17.564), ("vit-l-16", 61.555), ("vit-base-patch32-224", 4.409)]
 )
-def test_images_cost_what_torchvision_says(name: str, gmacs: float) -> None:
-    """Multiplications of vision transformers are those in torchvision's weights' metadata (`_ops`)."""
+def test_image_costs_match_torchvision(name: str, gmacs: float) -> None:
+    """Multiplications of vision transformers match the metadata of torchvision's weights (`_ops`)."""
     assert forward_flops(named_shape(name), 0) / 2e9 == pytest.approx(gmacs, rel=0.001)
 
 
 @given(st.integers(1, 100_000), st.integers(0, 100_000), st.integers(0, 6))
 def test_a_window_never_adds_work(sequence: int, window: int, every: int) -> None:
-    """A query looks at no more than everything, and a causal one at less."""
+    """A query attends to at most the whole sequence, and a causal one to fewer tokens."""
     shape = TransformerShape(
-        Kind.DECODER, 2, 64, 1, 256, 100, 1, 64, sliding_window=window, full_attention_every=every
+        TransformerKind.DECODER, 2, 64, 1, 256, 100, 1, 64, sliding_window=window, full_attention_every=every
     )  # fmt: skip
     everything = attended_tokens(shape, sequence, causal=False)
     assert 0 < attended_tokens(shape, sequence, causal=True) <= everything <= sequence

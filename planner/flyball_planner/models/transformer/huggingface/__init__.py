@@ -1,1 +1,1 @@
-"""Hugging Face configurations: one file a family, one line in the list."""
+"""Hugging Face configurations: one file per family, one line in the list."""

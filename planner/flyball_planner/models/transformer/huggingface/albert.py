@@ -1,10 +1,10 @@
-"""ALBERT: narrow embeddings, and one layer that is passed again and again."""
+"""ALBERT: narrow embeddings, and one layer that is applied repeatedly."""
 
 from msgspec.structs import replace
 
 from flyball_planner.models.transformer.huggingface.bert import POOLED
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import encoder
+from flyball_planner.models.transformer.huggingface.common import encoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
 from flyball_planner.models.transformer.shape import TransformerShape
 
 
@@ -18,7 +18,7 @@ def _albert(settings: Settings) -> TransformerShape:
     )
 
 
-ALBERT = Family(
+ALBERT = ConfigFamily(
     ("albert",),
     _albert,
     {

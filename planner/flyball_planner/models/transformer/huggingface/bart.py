@@ -1,10 +1,10 @@
-"""BART, mBART, Pegasus and Marian: encoder and decoder with biases and one table of positions each."""
+"""BART, mBART, Pegasus and Marian: encoder and decoder with biases and separate tables of positions."""
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
-from flyball_planner.models.transformer.shape import Kind, Norm, TransformerShape
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
+from flyball_planner.models.transformer.shape import NormKind, TransformerKind, TransformerShape
 
 SPARE_POSITIONS = 2  # BartLearnedPositionalEmbedding.offset
 
@@ -19,22 +19,22 @@ def _mbart(settings: Settings) -> TransformerShape:
 
 
 def _pegasus(settings: Settings) -> TransformerShape:
-    """Its sinusoidal positions are a stored table too."""
+    """Return the shape; sinusoidal positions are a stored table too."""
     return replace(_plain(settings), final_norm=True)
 
 
 def _plain(settings: Settings) -> TransformerShape:
     shape = decoder(settings)
-    wider = settings.count("decoder_ffn_dim") - shape.ffn  # told apart, though no published model makes it differ
+    wider = settings.count("decoder_ffn_dim") - shape.ffn  # supported, although no published model uses it
     layers = settings.count("decoder_layers")
     return replace(
         shape,
-        kind=Kind.ENCODER_DECODER,
+        kind=TransformerKind.ENCODER_DECODER,
         decoder_layers=layers,
         other_parameters=layers * wider * (2 * shape.hidden + 1),
         gated=False,
-        norm=Norm.LAYER,
-        max_positions=settings.whole("max_position_embeddings"),
+        norm=NormKind.LAYER,
+        max_positions=settings.integer("max_position_embeddings"),
         qkv_bias=True,
         attention_output_bias=True,
         ffn_bias=True,
@@ -61,7 +61,7 @@ LARGE = {
     "tie_word_embeddings": True,
 }
 
-BART = Family(("bart",), _bart, LARGE, NAMES)
-MBART = Family(("mbart",), _mbart, LARGE, NAMES)
-PEGASUS = Family(("pegasus",), _pegasus, LARGE, NAMES)
-MARIAN = Family(("marian",), _plain, {**LARGE, "vocab_size": 58101}, NAMES)
+BART = ConfigFamily(("bart",), _bart, LARGE, NAMES)
+MBART = ConfigFamily(("mbart",), _mbart, LARGE, NAMES)
+PEGASUS = ConfigFamily(("pegasus",), _pegasus, LARGE, NAMES)
+MARIAN = ConfigFamily(("marian",), _plain, {**LARGE, "vocab_size": 58101}, NAMES)

@@ -2,12 +2,12 @@
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import encoder
+from flyball_planner.models.transformer.huggingface.common import encoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
 from flyball_planner.models.transformer.shape import TransformerShape
 
 POOLED = frozenset({"Model", "ForPreTraining", "ForSequenceClassification"})
-"""Heads that look at a pooled first token."""
+"""Heads with a pooled first token."""
 
 
 def _bert(settings: Settings) -> TransformerShape:
@@ -15,9 +15,9 @@ def _bert(settings: Settings) -> TransformerShape:
 
 
 def _mpnet(settings: Settings) -> TransformerShape:
-    """Relative positions are one table beside the learned ones."""
+    """Return the shape; relative positions are a table in addition to the learned ones."""
     shape = _bert(settings)
-    table = settings.whole("relative_attention_num_buckets") * shape.heads
+    table = settings.integer("relative_attention_num_buckets") * shape.heads
     return replace(shape, other_parameters=table)
 
 
@@ -32,10 +32,10 @@ BERT_BASE = {
     "hidden_dropout_prob": 0.1,
 }
 
-BERT = Family(("bert",), _bert, BERT_BASE)
-ROBERTA = Family(("roberta",), _bert, {**BERT_BASE, "vocab_size": 50265})
-XLM_ROBERTA = Family(("xlm-roberta", "camembert"), _bert, BERT_BASE)
-MPNET = Family(
+BERT = ConfigFamily(("bert",), _bert, BERT_BASE)
+ROBERTA = ConfigFamily(("roberta",), _bert, {**BERT_BASE, "vocab_size": 50265})
+XLM_ROBERTA = ConfigFamily(("xlm-roberta", "camembert"), _bert, BERT_BASE)
+MPNET = ConfigFamily(
     ("mpnet",),
     _mpnet,
     {**BERT_BASE, "vocab_size": 30527, "type_vocab_size": 0, "relative_attention_num_buckets": 32},

@@ -1,17 +1,17 @@
-"""BLOOM: ALiBi instead of positions, and a norm behind the embedding."""
+"""BLOOM: ALiBi instead of positions, and a norm after the embedding."""
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
-from flyball_planner.models.transformer.shape import Norm, TransformerShape
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
+from flyball_planner.models.transformer.shape import NormKind, TransformerShape
 
 
 def _bloom(settings: Settings) -> TransformerShape:
     return replace(
         decoder(settings),
         gated=False,
-        norm=Norm.LAYER,
+        norm=NormKind.LAYER,
         qkv_bias=True,
         attention_output_bias=True,
         ffn_bias=True,
@@ -19,7 +19,7 @@ def _bloom(settings: Settings) -> TransformerShape:
     )
 
 
-BLOOM = Family(
+BLOOM = ConfigFamily(
     ("bloom",),
     _bloom,
     {

@@ -1,18 +1,18 @@
-"""Cohere's Command: attention and feed-forward beside each other behind one norm without bias."""
+"""Cohere's Command: parallel attention and feed-forward after one norm without bias."""
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
-from flyball_planner.models.transformer.shape import Norm, TransformerShape
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
+from flyball_planner.models.transformer.shape import NormKind, TransformerShape
 
-COHERE2_PATTERN = 4  # every fourth layer looks at everything
+COHERE2_PATTERN = 4  # every fourth layer has full attention
 
 
 def _cohere(settings: Settings) -> TransformerShape:
     return replace(
         decoder(settings),
-        norm=Norm.LAYER,
+        norm=NormKind.LAYER,
         norm_bias=False,
         query_key_norm=settings.flag("use_qk_norm"),
         query_key_norm_wide=True,
@@ -34,5 +34,5 @@ COMMAND_R = {
     "tie_word_embeddings": True,
 }
 
-COHERE = Family(("cohere",), _cohere, COMMAND_R)
-COHERE2 = Family(("cohere2",), _cohere2, {**COMMAND_R, "sliding_window": 4096})
+COHERE = ConfigFamily(("cohere",), _cohere, COMMAND_R)
+COHERE2 = ConfigFamily(("cohere2",), _cohere2, {**COMMAND_R, "sliding_window": 4096})

@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import encoder
+from flyball_planner.models.transformer.huggingface.common import encoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
 from flyball_planner.models.transformer.shape import TransformerShape
 
 
@@ -19,23 +19,24 @@ def _deberta(settings: Settings) -> TransformerShape:
 
 
 def _relative_positions(settings: Settings, hidden: int) -> int:
-    """One table for all layers, with a norm; queries' and keys' products serve it too where they are shared."""
-    reach = settings.whole("position_buckets", 0)
+    """Return one table for all layers with its norm, and separate products if queries' and keys' products are not
+    shared."""
+    reach = settings.integer("position_buckets", 0)
     if reach < 1:
-        reach = settings.whole("max_relative_positions", 0)
-        reach = reach if reach > 0 else settings.whole("max_position_embeddings")
+        reach = settings.integer("max_relative_positions", 0)
+        reach = reach if reach > 0 else settings.integer("max_position_embeddings")
     normed = "layer_norm" in settings.text("norm_rel_ebd", "none")
-    own = 0 if settings.flag("share_att_key") else _own_products(settings, hidden)
-    return 2 * reach * hidden + (2 * hidden if normed else 0) + own
+    separate = 0 if settings.flag("share_att_key") else _position_products(settings, hidden)
+    return 2 * reach * hidden + (2 * hidden if normed else 0) + separate
 
 
-def _own_products(settings: Settings, hidden: int) -> int:
-    """Products of a layer for positions alone, one for each direction that the settings name."""
+def _position_products(settings: Settings, hidden: int) -> int:
+    """Return the products of a layer for positions only, one for each direction in the settings."""
     kinds = settings.text("pos_att_type").count("c2p") + settings.text("pos_att_type").count("p2c")
-    return settings.whole("num_hidden_layers") * kinds * (hidden + 1) * hidden
+    return settings.integer("num_hidden_layers") * kinds * (hidden + 1) * hidden
 
 
-DEBERTA_V2 = Family(
+DEBERTA_V2 = ConfigFamily(
     ("deberta-v2",),
     _deberta,
     {

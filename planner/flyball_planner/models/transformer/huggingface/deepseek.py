@@ -1,32 +1,32 @@
-"""DeepSeek V2 and V3 (Kimi K2 is one): attention over compressed keys and values, and many small experts.
+"""DeepSeek V2 and V3 (including Kimi K2): attention with compressed keys and values, and many small experts.
 
-The layers of V3 that predict further tokens are not read: they are trained only on request. Set `multi_token_layers` of
-the shape to plan with them.
+V3's layers that predict further tokens are ignored, because they are optional in training. Set `multi_token_layers` of
+the shape to include them.
 """
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
 from flyball_planner.models.transformer.shape import Experts, LatentAttention, TransformerShape
 
 
 def _deepseek(settings: Settings) -> TransformerShape:
     latent = LatentAttention(
-        query_rank=settings.whole("q_lora_rank", 0),
+        query_rank=settings.integer("q_lora_rank", 0),
         key_value_rank=settings.count("kv_lora_rank"),
         rotary_dim=settings.count("qk_rope_head_dim"),
         plain_dim=settings.count("qk_nope_head_dim"),
         value_dim=settings.count("v_head_dim"),
     )
-    width, shared = settings.count("moe_intermediate_size"), settings.whole("n_shared_experts", 0)
+    width, shared = settings.count("moe_intermediate_size"), settings.integer("n_shared_experts", 0)
     experts = Experts(
         count=settings.count("n_routed_experts"),
         active=settings.count("num_experts_per_tok"),
         ffn=width,
         shared=shared,
         shared_ffn=shared * width,
-        first_dense_layers=settings.whole("first_k_dense_replace"),
+        first_dense_layers=settings.integer("first_k_dense_replace"),
     )
     head_dim = latent.plain_dim + latent.rotary_dim
     return replace(decoder(settings), head_dim=head_dim, latent=latent, experts=experts)
@@ -43,7 +43,7 @@ V2 = {
     "kv_lora_rank": 512,
     "q_lora_rank": 1536,
     "n_routed_experts": 64,
-    "num_experts_per_tok": 6,  # transformers has none; all published models of V2 have 6
+    "num_experts_per_tok": 6,  # no default in transformers; all published models of V2 have 6
     "n_shared_experts": 2,
     "qk_nope_head_dim": 128,
     "qk_rope_head_dim": 64,
@@ -69,5 +69,5 @@ V3 = {
     "first_k_dense_replace": 3,
 }
 
-DEEPSEEK_V2 = Family(("deepseek_v2",), _deepseek, V2)
-DEEPSEEK_V3 = Family(("deepseek_v3", "kimi_k2"), _deepseek, V3)
+DEEPSEEK_V2 = ConfigFamily(("deepseek_v2",), _deepseek, V2)
+DEEPSEEK_V3 = ConfigFamily(("deepseek_v3", "kimi_k2"), _deepseek, V3)

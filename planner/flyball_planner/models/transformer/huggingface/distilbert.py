@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import encoder
+from flyball_planner.models.transformer.huggingface.common import encoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
 from flyball_planner.models.transformer.shape import TransformerShape
 
 
@@ -11,7 +11,7 @@ def _distilbert(settings: Settings) -> TransformerShape:
     return replace(encoder(settings), pooler=settings.architecture == "ForSequenceClassification")
 
 
-DISTILBERT = Family(
+DISTILBERT = ConfigFamily(
     ("distilbert",),
     _distilbert,
     {

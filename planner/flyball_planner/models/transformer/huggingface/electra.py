@@ -1,9 +1,9 @@
-"""ELECTRA: a BERT with narrow embeddings that tells replaced words."""
+"""ELECTRA: a BERT with narrow embeddings that detects replaced words."""
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import encoder
+from flyball_planner.models.transformer.huggingface.common import encoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
 from flyball_planner.models.transformer.shape import Head, TransformerShape
 
 
@@ -11,12 +11,12 @@ def _electra(settings: Settings) -> TransformerShape:
     shape = encoder(settings)
     narrow = settings.count("embedding_size")
     shape = replace(shape, embedding_dim=0 if narrow == shape.hidden else narrow)
-    if settings.architecture == "ForPreTraining":  # a square product, and one score for each word
+    if settings.architecture == "ForPreTraining":  # a square product, and one score per word
         return replace(shape, head=Head.LABELS, labels=1, pooler=True)
     return replace(shape, pooler=settings.architecture == "ForSequenceClassification")
 
 
-ELECTRA = Family(
+ELECTRA = ConfigFamily(
     ("electra",),
     _electra,
     {

@@ -1,10 +1,10 @@
-"""Falcon: one key-value head (7B), grouped ones with two norms (40B, 180B), or ALiBi (RW)."""
+"""Falcon: one key-value head (7B), grouped heads with two norms (40B, 180B), or ALiBi (RW)."""
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
-from flyball_planner.models.transformer.shape import Norm, TransformerShape
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
+from flyball_planner.models.transformer.shape import NormKind, TransformerShape
 
 
 def _falcon(settings: Settings) -> TransformerShape:
@@ -12,11 +12,11 @@ def _falcon(settings: Settings) -> TransformerShape:
     biased, parallel = settings.flag("bias"), settings.flag("parallel_attn", True)
     grouped = settings.flag("new_decoder_architecture")
     alone = 1 if settings.flag("multi_query", True) else shape.heads
-    norms = settings.whole("num_ln_in_parallel_attn", 2) if grouped else 1
+    norms = settings.integer("num_ln_in_parallel_attn", 2) if grouped else 1
     return replace(
         shape,
         gated=False,
-        norm=Norm.LAYER,
+        norm=NormKind.LAYER,
         kv_heads=shape.kv_heads if grouped else alone,
         qkv_bias=biased,
         attention_output_bias=biased,
@@ -26,7 +26,7 @@ def _falcon(settings: Settings) -> TransformerShape:
     )
 
 
-FALCON = Family(
+FALCON = ConfigFamily(
     ("falcon", "RefinedWeb", "RefinedWebModel"),
     _falcon,
     {

@@ -1,4 +1,4 @@
-"""The list of families whose configurations can be read."""
+"""The families whose configurations can be read."""
 
 from flyball_planner.models.transformer.huggingface.albert import ALBERT
 from flyball_planner.models.transformer.huggingface.bart import BART, MARIAN, MBART, PEGASUS
@@ -26,13 +26,13 @@ from flyball_planner.models.transformer.huggingface.olmo import OLMO, OLMO2, OLM
 from flyball_planner.models.transformer.huggingface.opt import OPT
 from flyball_planner.models.transformer.huggingface.phi import PHI, PHI3
 from flyball_planner.models.transformer.huggingface.qwen import QWEN2, QWEN2_MOE, QWEN3, QWEN3_MOE
-from flyball_planner.models.transformer.huggingface.settings import Family
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily
 from flyball_planner.models.transformer.huggingface.stablelm import STABLELM
 from flyball_planner.models.transformer.huggingface.starcoder2 import STARCODER2
 from flyball_planner.models.transformer.huggingface.t5 import MT5, T5, UMT5
 from flyball_planner.models.transformer.huggingface.vit import DEIT, DINOV2, SIGLIP_VISION, VIT
 
-FAMILIES: tuple[Family, ...] = (
+FAMILIES: tuple[ConfigFamily, ...] = (
     ALBERT, BART, BERT, BLOOM, CODEGEN, COHERE, COHERE2, DEBERTA_V2, DEEPSEEK_V2, DEEPSEEK_V3, DEIT, DINOV2, DISTILBERT,
     ELECTRA, FALCON, GEMMA, GEMMA2, GEMMA3_TEXT, GEMMA3, GLM, GLM4, GLM4_MOE, GPT2, GPT_BIGCODE, GPT_NEO, GPT_NEOX,
     GPT_OSS, GPTJ, GRANITE, LLAMA, MARIAN, MBART, MISTRAL, MIXTRAL, MODERNBERT, MPNET, MPT, MT5, NEMOTRON, OLMO, OLMO2,

@@ -1,14 +1,14 @@
-"""Gemma 1 to 3: wide heads; norms before and behind each block from the second on, of queries and keys in the third."""
+"""Gemma 1 to 3: wide heads; from version 2 norms around each block, in version 3 norms of queries and keys."""
 
 from msgspec.structs import replace
 
 from flyball_planner.models.transformer.counts import parameters
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
 from flyball_planner.models.transformer.huggingface.vit import SIGLIP_VISION
 from flyball_planner.models.transformer.shape import TransformerShape
 
-GEMMA3_PATTERN = 6  # every sixth layer looks at everything (Gemma 3 report, §2)
+GEMMA3_PATTERN = 6  # every sixth layer has full attention (Gemma 3 report, §2)
 
 
 def _gemma(settings: Settings) -> TransformerShape:
@@ -25,7 +25,7 @@ def _gemma3_text(settings: Settings) -> TransformerShape:
 
 
 def _gemma3(settings: Settings) -> TransformerShape:
-    """The text model; its reader of images adds to the size alone."""
+    """Return the text model; the image encoder is not included."""
     text = GEMMA3_TEXT.shape({"model_type": "gemma3_text", **settings.within("text_config")})
     images = SIGLIP_VISION.shape(settings.within("vision_config"))
     projector = images.hidden * text.hidden + images.hidden
@@ -54,7 +54,7 @@ GEMMA2_2B = {
     "tie_word_embeddings": True,
 }
 
-GEMMA = Family(("gemma",), _gemma, GEMMA_7B)
-GEMMA2 = Family(("gemma2",), _gemma2, GEMMA2_2B)
-GEMMA3_TEXT = Family(("gemma3_text",), _gemma3_text, {**GEMMA2_2B, "vocab_size": 262208}, class_stem="Gemma3")
-GEMMA3 = Family(("gemma3",), _gemma3)
+GEMMA = ConfigFamily(("gemma",), _gemma, GEMMA_7B)
+GEMMA2 = ConfigFamily(("gemma2",), _gemma2, GEMMA2_2B)
+GEMMA3_TEXT = ConfigFamily(("gemma3_text",), _gemma3_text, {**GEMMA2_2B, "vocab_size": 262208}, class_stem="Gemma3")
+GEMMA3 = ConfigFamily(("gemma3",), _gemma3)

@@ -1,9 +1,9 @@
-"""GLM 4 and its successors: biases of queries, keys and values alone; the later ones with more norms, or experts."""
+"""GLM 4 and its successors: biases only for queries, keys and values; later ones with more norms, or experts."""
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
 from flyball_planner.models.transformer.shape import Experts, TransformerShape
 
 
@@ -16,14 +16,14 @@ def _glm4(settings: Settings) -> TransformerShape:
 
 
 def _glm4_moe(settings: Settings) -> TransformerShape:
-    width, shared = settings.count("moe_intermediate_size"), settings.whole("n_shared_experts")
+    width, shared = settings.count("moe_intermediate_size"), settings.integer("n_shared_experts")
     experts = Experts(
         count=settings.count("n_routed_experts"),
         active=settings.count("num_experts_per_tok"),
         ffn=width,
         shared=shared,
         shared_ffn=shared * width,
-        first_dense_layers=settings.whole("first_k_dense_replace"),
+        first_dense_layers=settings.integer("first_k_dense_replace"),
     )
     return replace(_glm(settings), query_key_norm=settings.flag("use_qk_norm"), experts=experts)
 
@@ -40,9 +40,9 @@ GLM_9B = {
     "tie_word_embeddings": False,
 }
 
-GLM = Family(("glm",), _glm, GLM_9B)
-GLM4 = Family(("glm4",), _glm4, GLM_9B)
-GLM4_MOE = Family(
+GLM = ConfigFamily(("glm",), _glm, GLM_9B)
+GLM4 = ConfigFamily(("glm4",), _glm4, GLM_9B)
+GLM4_MOE = ConfigFamily(
     ("glm4_moe",),
     _glm4_moe,
     {

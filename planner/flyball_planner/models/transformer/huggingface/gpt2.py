@@ -1,10 +1,10 @@
-"""GPT-2, and GPT BigCode (SantaCoder, StarCoder), its descendant with one key-value head."""
+"""GPT-2, and its descendant GPT BigCode (SantaCoder, StarCoder) with one key-value head."""
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
-from flyball_planner.models.transformer.shape import Norm, TransformerShape
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
+from flyball_planner.models.transformer.shape import NormKind, TransformerShape
 
 NAMES = {
     "n_embd": "hidden_size",
@@ -28,8 +28,8 @@ def _gpt2(settings: Settings) -> TransformerShape:
     return replace(
         decoder(settings),
         gated=False,
-        norm=Norm.LAYER,
-        max_positions=settings.whole("max_position_embeddings"),
+        norm=NormKind.LAYER,
+        max_positions=settings.integer("max_position_embeddings"),
         qkv_bias=True,
         attention_output_bias=True,
         ffn_bias=True,
@@ -41,5 +41,5 @@ def _bigcode(settings: Settings) -> TransformerShape:
     return replace(shape, kv_heads=1) if settings.flag("multi_query", True) else shape
 
 
-GPT2 = Family(("gpt2",), _gpt2, DEFAULTS, NAMES)
-GPT_BIGCODE = Family(("gpt_bigcode",), _bigcode, DEFAULTS, NAMES)
+GPT2 = ConfigFamily(("gpt2",), _gpt2, DEFAULTS, NAMES)
+GPT_BIGCODE = ConfigFamily(("gpt_bigcode",), _bigcode, DEFAULTS, NAMES)

@@ -1,26 +1,26 @@
-"""GPT-Neo: every second layer looks at a window only."""
+"""GPT-Neo: every second layer has windowed attention."""
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
-from flyball_planner.models.transformer.shape import Norm, TransformerShape
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
+from flyball_planner.models.transformer.shape import NormKind, TransformerShape
 
 
 def _gpt_neo(settings: Settings) -> TransformerShape:
     return replace(
         decoder(settings),
         gated=False,
-        norm=Norm.LAYER,
-        max_positions=settings.whole("max_position_embeddings"),
+        norm=NormKind.LAYER,
+        max_positions=settings.integer("max_position_embeddings"),
         attention_output_bias=True,
         ffn_bias=True,
-        sliding_window=settings.whole("window_size"),
+        sliding_window=settings.integer("window_size"),
         full_attention_every=2,
     )
 
 
-GPT_NEO = Family(
+GPT_NEO = ConfigFamily(
     ("gpt_neo",),
     _gpt_neo,
     {

@@ -1,10 +1,10 @@
-"""GPT-NeoX and Pythia: attention and feed-forward beside each other, each behind its own norm."""
+"""GPT-NeoX and Pythia: parallel attention and feed-forward, each after its own norm."""
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
-from flyball_planner.models.transformer.shape import Head, Norm, TransformerShape
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
+from flyball_planner.models.transformer.shape import Head, NormKind, TransformerShape
 
 
 def _gpt_neox(settings: Settings) -> TransformerShape:
@@ -12,15 +12,15 @@ def _gpt_neox(settings: Settings) -> TransformerShape:
     return replace(
         shape,
         gated=False,
-        norm=Norm.LAYER,
+        norm=NormKind.LAYER,
         ffn_bias=True,
-        # its sequence classifier alone has no bias
+        # Only its sequence classifier has no bias.
         output_bias=shape.head is Head.LABELS and settings.architecture != "ForSequenceClassification",
         parallel_block=settings.flag("use_parallel_residual", True),
     )
 
 
-GPT_NEOX = Family(
+GPT_NEOX = ConfigFamily(
     ("gpt_neox",),
     _gpt_neox,
     {

@@ -1,9 +1,9 @@
-"""gpt-oss: experts with biases, and a learned score that each head may attend to instead of a token."""
+"""gpt-oss: experts with biases, and a learned attention sink for each head."""
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
 from flyball_planner.models.transformer.shape import Experts, TransformerShape
 
 
@@ -20,7 +20,7 @@ def _gpt_oss(settings: Settings) -> TransformerShape:
     return replace(shape, experts=experts, full_attention_every=2, other_layer_parameters=sinks)
 
 
-GPT_OSS = Family(
+GPT_OSS = ConfigFamily(
     ("gpt_oss",),
     _gpt_oss,
     {

@@ -1,10 +1,10 @@
-"""GPT-J and CodeGen: attention and feed-forward beside each other behind one norm, an output with a bias."""
+"""GPT-J and CodeGen: parallel attention and feed-forward after one norm, an output with a bias."""
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
-from flyball_planner.models.transformer.shape import Head, Norm, TransformerShape
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
+from flyball_planner.models.transformer.shape import Head, NormKind, TransformerShape
 
 NAMES = {
     "n_embd": "hidden_size",
@@ -26,7 +26,7 @@ def _gptj(settings: Settings) -> TransformerShape:
     return replace(
         shape,
         gated=False,
-        norm=Norm.LAYER,
+        norm=NormKind.LAYER,
         ffn_bias=True,
         output_bias=shape.output_bias or shape.head is Head.LANGUAGE_MODEL,
         norms_a_layer=1,
@@ -34,5 +34,5 @@ def _gptj(settings: Settings) -> TransformerShape:
     )
 
 
-GPTJ = Family(("gptj",), _gptj, DEFAULTS, NAMES)
-CODEGEN = Family(("codegen",), _gptj, DEFAULTS, NAMES)
+GPTJ = ConfigFamily(("gptj",), _gptj, DEFAULTS, NAMES)
+CODEGEN = ConfigFamily(("codegen",), _gptj, DEFAULTS, NAMES)

@@ -1,9 +1,9 @@
-"""Llama, and what differs from it in defaults only: Mistral, Granite, SmolLM3."""
+"""Llama, and families that only differ in defaults: Mistral, Granite, SmolLM3."""
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family
-from flyball_planner.models.transformer.huggingface.usual import decoder
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily
 
 LLAMA_7B = {
     "vocab_size": 32000,
@@ -14,12 +14,12 @@ LLAMA_7B = {
     "tie_word_embeddings": False,
 }
 
-LLAMA = Family(("llama",), lambda settings: replace(decoder(settings), sliding_window=0), LLAMA_7B)
-MISTRAL = Family(
+LLAMA = ConfigFamily(("llama",), lambda settings: replace(decoder(settings), sliding_window=0), LLAMA_7B)
+MISTRAL = ConfigFamily(
     ("mistral",), decoder, {**LLAMA_7B, "intermediate_size": 14336, "num_key_value_heads": 8, "sliding_window": 4096}
 )
-GRANITE = Family(("granite",), decoder, LLAMA_7B)
-SMOLLM3 = Family(
+GRANITE = ConfigFamily(("granite",), decoder, LLAMA_7B)
+SMOLLM3 = ConfigFamily(
     ("smollm3",),
     decoder,
     {

@@ -1,10 +1,10 @@
-"""Mixtral, and Phi-3.5-MoE beside it: experts in every layer."""
+"""Mixtral and Phi-3.5-MoE: experts in every layer."""
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
-from flyball_planner.models.transformer.shape import Experts, Head, Norm, TransformerShape
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
+from flyball_planner.models.transformer.shape import Experts, Head, NormKind, TransformerShape
 
 
 def _mixtral(settings: Settings) -> TransformerShape:
@@ -16,7 +16,7 @@ def _mixtral(settings: Settings) -> TransformerShape:
 def _phimoe(settings: Settings) -> TransformerShape:
     shape = _mixtral(settings)
     biased = shape.output_bias or (shape.head is Head.LANGUAGE_MODEL and settings.flag("lm_head_bias"))
-    return replace(shape, norm=Norm.LAYER, output_bias=biased)
+    return replace(shape, norm=NormKind.LAYER, output_bias=biased)
 
 
 MIXTRAL_8X7B = {
@@ -31,8 +31,8 @@ MIXTRAL_8X7B = {
     "tie_word_embeddings": False,
 }
 
-MIXTRAL = Family(("mixtral",), _mixtral, MIXTRAL_8X7B)
-PHIMOE = Family(
+MIXTRAL = ConfigFamily(("mixtral",), _mixtral, MIXTRAL_8X7B)
+PHIMOE = ConfigFamily(
     ("phimoe",),
     _phimoe,
     {**MIXTRAL_8X7B, "vocab_size": 32064, "intermediate_size": 6400, "num_local_experts": 16},

@@ -1,9 +1,9 @@
-"""ModernBERT: rotary positions, gates, no biases; every third layer looks at everything."""
+"""ModernBERT: rotary positions, gates, no biases; every third layer has full attention."""
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import encoder
+from flyball_planner.models.transformer.huggingface.common import encoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
 from flyball_planner.models.transformer.shape import Head, TransformerShape
 
 
@@ -17,14 +17,15 @@ def _modernbert(settings: Settings) -> TransformerShape:
         attention_output_bias=settings.flag("attention_bias"),
         ffn_bias=settings.flag("mlp_bias"),
         final_norm=True,
-        sliding_window=settings.whole("local_attention"),
+        sliding_window=settings.integer("local_attention"),
         full_attention_every=settings.count("global_attn_every_n_layers"),
     )
-    return replace(shape, other_parameters=_oddities(settings, shape))
+    return replace(shape, other_parameters=_extra_parameters(settings, shape))
 
 
-def _oddities(settings: Settings, shape: TransformerShape) -> int:
-    """The first layer lacks its first norm; heads have a square product, with a norm, and no bias."""
+def _extra_parameters(settings: Settings, shape: TransformerShape) -> int:
+    """Return differences: the first layer lacks its first norm; heads have a square product with a norm and without
+    bias."""
     norm = shape.hidden * (2 if shape.norm_bias else 1)
     if shape.head is Head.MASKED_LANGUAGE_MODEL:
         return -norm - (0 if settings.flag("classifier_bias") else shape.hidden)
@@ -32,7 +33,7 @@ def _oddities(settings: Settings, shape: TransformerShape) -> int:
     return -norm + (square if shape.head is Head.LABELS else 0)
 
 
-MODERNBERT = Family(
+MODERNBERT = ConfigFamily(
     ("modernbert",),
     _modernbert,
     {

@@ -1,19 +1,19 @@
-"""MPT: ALiBi and no biases at all."""
+"""MPT: ALiBi and no biases."""
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
-from flyball_planner.models.transformer.shape import Norm, TransformerShape
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
+from flyball_planner.models.transformer.shape import NormKind, TransformerShape
 
 
 def _mpt(settings: Settings) -> TransformerShape:
     shape = decoder(settings)
-    ffn = settings.whole("expansion_ratio") * shape.hidden
-    return replace(shape, gated=False, norm=Norm.LAYER, norm_bias=False, ffn=ffn)
+    ffn = settings.integer("expansion_ratio") * shape.hidden
+    return replace(shape, gated=False, norm=NormKind.LAYER, norm_bias=False, ffn=ffn)
 
 
-MPT = Family(
+MPT = ConfigFamily(
     ("mpt",),
     _mpt,
     {

@@ -2,16 +2,16 @@
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
-from flyball_planner.models.transformer.shape import Norm, TransformerShape
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
+from flyball_planner.models.transformer.shape import NormKind, TransformerShape
 
 
 def _nemotron(settings: Settings) -> TransformerShape:
-    return replace(decoder(settings), gated=False, norm=Norm.LAYER)
+    return replace(decoder(settings), gated=False, norm=NormKind.LAYER)
 
 
-NEMOTRON = Family(
+NEMOTRON = ConfigFamily(
     ("nemotron",),
     _nemotron,
     {

@@ -1,12 +1,12 @@
-"""OLMo: the first with norms that have no weights, later ones with norms behind each block and of queries and keys."""
+"""OLMo: first with norms without weights, later with norms after each block and of queries and keys."""
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
 from flyball_planner.models.transformer.shape import Experts, TransformerShape
 
-OLMO3_PATTERN = 4  # every fourth layer looks at everything
+OLMO3_PATTERN = 4  # every fourth layer has full attention
 
 
 def _olmo(settings: Settings) -> TransformerShape:
@@ -35,10 +35,10 @@ OLMO_7B = {
     "tie_word_embeddings": False,
 }
 
-OLMO = Family(("olmo",), _olmo, OLMO_7B)
-OLMO2 = Family(("olmo2",), _olmo2, OLMO_7B)
-OLMO3 = Family(("olmo3",), _olmo2, {**OLMO_7B, "sliding_window": 4096})
-OLMOE = Family(
+OLMO = ConfigFamily(("olmo",), _olmo, OLMO_7B)
+OLMO2 = ConfigFamily(("olmo2",), _olmo2, OLMO_7B)
+OLMO3 = ConfigFamily(("olmo3",), _olmo2, {**OLMO_7B, "sliding_window": 4096})
+OLMOE = ConfigFamily(
     ("olmoe",),
     _olmoe,
     {

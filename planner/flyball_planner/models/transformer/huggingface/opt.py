@@ -1,10 +1,10 @@
-"""OPT: two positions more than it can use; its model of 350 million puts norms behind and narrows embeddings."""
+"""OPT: two unused positions; the model with 350 million parameters has norms after blocks and narrow embeddings."""
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
-from flyball_planner.models.transformer.shape import Head, Norm, TransformerShape
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
+from flyball_planner.models.transformer.shape import Head, NormKind, TransformerShape
 
 SPARE_POSITIONS = 2  # OPTLearnedPositionalEmbedding.offset
 
@@ -14,26 +14,27 @@ def _opt(settings: Settings) -> TransformerShape:
     shape = replace(
         decoder(settings),
         gated=False,
-        norm=Norm.LAYER,
-        max_positions=settings.whole("max_position_embeddings") + SPARE_POSITIONS,
+        norm=NormKind.LAYER,
+        max_positions=settings.integer("max_position_embeddings") + SPARE_POSITIONS,
         qkv_bias=biased,
         attention_output_bias=biased,
         ffn_bias=biased,
         final_norm=before and not settings.flag("_remove_final_layer_norm"),
     )
-    narrow = settings.whole("word_embed_proj_dim", shape.hidden)
+    narrow = settings.integer("word_embed_proj_dim", shape.hidden)
     return shape if narrow == shape.hidden else _narrowed(shape, narrow)
 
 
 def _narrowed(shape: TransformerShape, narrow: int) -> TransformerShape:
-    """Words alone are narrow, positions are not; projections have no bias, and labels are told from narrow words."""
+    """Return the shape with narrow words; positions are not narrow, projections have no bias, labels use narrow
+    words."""
     wider_positions = shape.max_positions * (shape.hidden - narrow)
-    way_out = narrow * shape.hidden - shape.hidden  # its product, less the bias of the way in
+    way_out = narrow * shape.hidden - shape.hidden  # the output projection without the input projection's bias
     labels = shape.labels * (shape.hidden - narrow) if shape.head is Head.LABELS else 0
     return replace(shape, embedding_dim=narrow, other_parameters=wider_positions + way_out - labels)
 
 
-OPT = Family(
+OPT = ConfigFamily(
     ("opt",),
     _opt,
     {

@@ -1,10 +1,10 @@
-"""Phi: 1 and 2 put attention and feed-forward beside each other with biases; from 3 on it is Llama's form."""
+"""Phi: 1 and 2 have parallel attention and feed-forward with biases; from 3 on it is like Llama."""
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
-from flyball_planner.models.transformer.shape import Head, Norm, TransformerShape
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
+from flyball_planner.models.transformer.shape import Head, NormKind, TransformerShape
 
 
 def _phi(settings: Settings) -> TransformerShape:
@@ -12,7 +12,7 @@ def _phi(settings: Settings) -> TransformerShape:
     return replace(
         shape,
         gated=False,
-        norm=Norm.LAYER,
+        norm=NormKind.LAYER,
         qkv_bias=True,
         attention_output_bias=True,
         ffn_bias=True,
@@ -23,7 +23,7 @@ def _phi(settings: Settings) -> TransformerShape:
     )
 
 
-PHI = Family(
+PHI = ConfigFamily(
     ("phi",),
     _phi,
     {
@@ -35,7 +35,7 @@ PHI = Family(
         "tie_word_embeddings": False,
     },
 )
-PHI3 = Family(
+PHI3 = ConfigFamily(
     ("phi3",),
     decoder,
     {

@@ -2,13 +2,13 @@
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
 from flyball_planner.models.transformer.shape import Experts, TransformerShape
 
 
 def _dense(settings: Settings) -> TransformerShape:
-    window = settings.whole("sliding_window", 4096) if settings.flag("use_sliding_window") else 0
+    window = settings.integer("sliding_window", 4096) if settings.flag("use_sliding_window") else 0
     return replace(decoder(settings), sliding_window=window)
 
 
@@ -31,7 +31,7 @@ def _qwen3_moe(settings: Settings) -> TransformerShape:
 
 
 def _experts(settings: Settings) -> Experts:
-    """Layers that are listed as dense count as the first ones: where they stand changes neither size nor time."""
+    """Return the experts. Listed dense layers count as the first ones, since their position does not matter."""
     return Experts(
         count=settings.count("num_experts"),
         active=settings.count("num_experts_per_tok"),
@@ -51,9 +51,9 @@ QWEN2_7B = {
     "tie_word_embeddings": False,
 }
 
-QWEN2 = Family(("qwen2",), _qwen2, QWEN2_7B)
-QWEN3 = Family(("qwen3",), _qwen3, {**QWEN2_7B, "head_dim": 128})
-QWEN2_MOE = Family(
+QWEN2 = ConfigFamily(("qwen2",), _qwen2, QWEN2_7B)
+QWEN3 = ConfigFamily(("qwen3",), _qwen3, {**QWEN2_7B, "head_dim": 128})
+QWEN2_MOE = ConfigFamily(
     ("qwen2_moe",),
     _qwen2_moe,
     {
@@ -70,7 +70,7 @@ QWEN2_MOE = Family(
         "shared_expert_intermediate_size": 5632,
     },
 )
-QWEN3_MOE = Family(
+QWEN3_MOE = ConfigFamily(
     ("qwen3_moe",),
     _qwen3_moe,
     {
@@ -85,5 +85,5 @@ QWEN3_MOE = Family(
         "num_experts_per_tok": 8,
         "moe_intermediate_size": 768,
     },
-    {"num_local_experts": "num_experts"},  # as transformers 5 writes it
+    {"num_local_experts": "num_experts"},  # name in transformers 5
 )

@@ -1,10 +1,10 @@
-"""StableLM from its second version on; the first is a GPT-NeoX."""
+"""StableLM from version 2 on; version 1 is a GPT-NeoX."""
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
-from flyball_planner.models.transformer.shape import Norm, TransformerShape
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
+from flyball_planner.models.transformer.shape import NormKind, TransformerShape
 
 
 def _stablelm(settings: Settings) -> TransformerShape:
@@ -13,16 +13,16 @@ def _stablelm(settings: Settings) -> TransformerShape:
     each_head_normed = settings.flag("qk_layernorm")
     return replace(
         shape,
-        norm=Norm.LAYER,
+        norm=NormKind.LAYER,
         qkv_bias=settings.flag("use_qkv_bias"),
         norms_a_layer=1 if beside else 2,
         parallel_block=beside,
-        # a norm without bias for each single head
+        # A norm without bias for each head.
         other_layer_parameters=(shape.heads + shape.kv_heads) * shape.head_dim if each_head_normed else 0,
     )
 
 
-STABLELM = Family(
+STABLELM = ConfigFamily(
     ("stablelm",),
     _stablelm,
     {

@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
-from flyball_planner.models.transformer.shape import Norm, TransformerShape
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
+from flyball_planner.models.transformer.shape import NormKind, TransformerShape
 
 
 def _starcoder2(settings: Settings) -> TransformerShape:
@@ -12,14 +12,14 @@ def _starcoder2(settings: Settings) -> TransformerShape:
     return replace(
         decoder(settings),
         gated=False,
-        norm=Norm.LAYER,
+        norm=NormKind.LAYER,
         qkv_bias=biased,
         attention_output_bias=biased,
         ffn_bias=biased,
     )
 
 
-STARCODER2 = Family(
+STARCODER2 = ConfigFamily(
     ("starcoder2",),
     _starcoder2,
     {

@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
-from flyball_planner.models.transformer.huggingface.settings import Family, Settings
-from flyball_planner.models.transformer.huggingface.usual import decoder
-from flyball_planner.models.transformer.shape import Kind, TransformerShape
+from flyball_planner.models.transformer.huggingface.common import decoder
+from flyball_planner.models.transformer.huggingface.settings import ConfigFamily, Settings
+from flyball_planner.models.transformer.shape import TransformerKind, TransformerShape
 
 
 def _t5(settings: Settings) -> TransformerShape:
@@ -12,7 +12,7 @@ def _t5(settings: Settings) -> TransformerShape:
     alone = settings.architecture == "EncoderModel"
     return replace(
         shape,
-        kind=Kind.ENCODER if alone else Kind.ENCODER_DECODER,
+        kind=TransformerKind.ENCODER if alone else TransformerKind.ENCODER_DECODER,
         decoder_layers=0 if alone else settings.count("num_decoder_layers", shape.layers),
         relative_buckets=settings.count("relative_attention_num_buckets"),
         gated=settings.text("feed_forward_proj").startswith("gated"),
@@ -20,7 +20,7 @@ def _t5(settings: Settings) -> TransformerShape:
 
 
 def _umt5(settings: Settings) -> TransformerShape:
-    """Each layer has a table of relative positions, not each stack."""
+    """Return the shape; each layer, not each stack, has a table of relative positions."""
     shape = _t5(settings)
     stacks = 2 if shape.decoder_layers else 1
     table = shape.relative_buckets * shape.heads
@@ -55,6 +55,6 @@ MT5_SMALL = {
     "feed_forward_proj": "gated-gelu",
 }
 
-T5 = Family(("t5",), _t5, SMALL, NAMES)
-MT5 = Family(("mt5",), _t5, MT5_SMALL, NAMES)
-UMT5 = Family(("umt5",), _umt5, MT5_SMALL, NAMES)
+T5 = ConfigFamily(("t5",), _t5, SMALL, NAMES)
+MT5 = ConfigFamily(("mt5",), _t5, MT5_SMALL, NAMES)
+UMT5 = ConfigFamily(("umt5",), _umt5, MT5_SMALL, NAMES)

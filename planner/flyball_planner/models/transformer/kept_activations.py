@@ -1,0 +1,128 @@
+"""Activations that a transformer's layer stores for its backward pass (Korthikanti et al. 2022, table 2, extended to
+gated blocks, grouped keys, flash attention, latent attention and experts)."""
+
+from msgspec import Struct
+
+from flyball_planner.models.transformer.layers import LayerGroup, usual_layer
+from flyball_planner.models.transformer.shape import Experts, NormKind, TransformerShape
+from flyball_planner.training import Attention, Checkpointing
+
+MASK_BYTES = 1.0  # per number
+NORM_COPIES_BYTES = 8.0
+"""Bytes per number of an RMS norm that plain kernels store in addition to its input: 16 s b h for the two norms of a
+layer, within 6 % for six measured models. In traces, a copy in fp32 and the normalised number in 16 bits account for 6
+(Hugging Face's norms); the rest accounts for keys and values that are repeated for their groups of queries."""
+
+HEAD_NORM_COPIES_BYTES = 6.0  # the same for norms of queries and keys (Qwen3RMSNorm)
+
+
+class KeptBytes(Struct, frozen=True):
+    """The bytes that one layer stores for one sample, by what divides them."""
+
+    entering: float  # norm inputs and masks: only divided by sequence parallelism
+    # product inputs as wide as the residual stream: the same, if they are gathered again for the backward pass
+    inputs: float
+    inner: float  # inside attention and feed-forward blocks: divided by tensor parallelism
+    scores: float  # materialised scores: divided by tensor parallelism, dropped by selective checkpointing
+    boundary: float  # the layer's input: all that full checkpointing stores
+    experts: float = 0.0  # inside and entering experts, for routed tokens: divided by the experts' tensor parallelism
+
+    @property
+    def total(self) -> float:
+        """Return the bytes without parallelism or checkpointing."""
+        return self.entering + self.inputs + self.inner + self.scores + self.experts
+
+
+def kept_bytes(
+    shape: TransformerShape,
+    sequence: int,
+    group: LayerGroup | None = None,
+    *,
+    attention: Attention = Attention.FLASH,
+    number_bytes: float = 2.0,
+    fused_norms: bool = True,
+) -> KeptBytes:
+    """Return the bytes of one layer and sample by part; `number_bytes` is the width of activations."""
+    group = group or usual_layer(shape)
+    attentions = 2 if group.cross else 1
+    copied = not fused_norms and shape.norm is NormKind.RMS
+    scores = shape.heads * sequence * (2 * number_bytes + MASK_BYTES if shape.dropout else number_bytes)
+    return KeptBytes(
+        entering=sequence * _entering(shape, group, number_bytes, NORM_COPIES_BYTES if copied else 0.0),
+        inputs=sequence * shape.hidden * number_bytes * _inputs(shape, group),
+        inner=sequence * _inner(shape, group, number_bytes, HEAD_NORM_COPIES_BYTES if copied else 0.0),
+        scores=sequence * scores * attentions if attention is Attention.MATERIALISED else 0.0,
+        boundary=sequence * shape.hidden * number_bytes,
+        experts=sequence * _routed(shape, shape.experts, number_bytes) if shape.experts and group.experts else 0.0,
+    )
+
+
+def kept_bytes_per_layer(
+    shape: TransformerShape,
+    sequence: int,
+    *,
+    micro_batch: float = 1.0,
+    tensor: float = 1.0,
+    sequence_parallel: bool = False,
+    checkpointing: Checkpointing = Checkpointing.NONE,
+    attention: Attention = Attention.FLASH,
+    number_bytes: float = 2.0,
+    fused_norms: bool = True,
+) -> float:
+    """Return the bytes that a device stores for one layer and micro-batch."""
+    kept = kept_bytes(shape, sequence, attention=attention, number_bytes=number_bytes, fused_norms=fused_norms)
+    if checkpointing is Checkpointing.FULL:
+        return micro_batch * kept.boundary
+    scores = 0.0 if checkpointing is Checkpointing.SELECTIVE else kept.scores
+    entering = (kept.entering + kept.inputs) / (tensor if sequence_parallel else 1.0)
+    return micro_batch * (entering + (kept.inner + scores + kept.experts) / tensor)
+
+
+def _entering(shape: TransformerShape, group: LayerGroup, number_bytes: float, norm_copies_bytes: float) -> float:
+    """Return the bytes per token of norms and masks, which are as wide as the residual stream."""
+    norms = shape.norms_a_layer + group.cross
+    masks = _blocks(group) * MASK_BYTES if shape.dropout else 0.0
+    return shape.hidden * (norms * (number_bytes + norm_copies_bytes) + masks)
+
+
+def _inputs(shape: TransformerShape, group: LayerGroup) -> int:
+    """Return one input per block, or a shared one."""
+    return 1 if shape.parallel_block and shape.norms_a_layer == 1 else _blocks(group)
+
+
+def _blocks(group: LayerGroup) -> int:
+    return 3 if group.cross else 2
+
+
+def _inner(shape: TransformerShape, group: LayerGroup, number_bytes: float, norm_copies_bytes: float) -> float:
+    """Return the bytes per token inside attention and inside everything but routed experts."""
+    attention = _attention_numbers(shape) * (2 if group.cross else 1)
+    shared = shape.experts.shared_ffn if shape.experts else 0
+    block = _feed_forward_numbers(shape, shared if group.experts else shape.ffn)
+    normed = (shape.heads + shape.kv_heads) * shape.head_dim if shape.query_key_norm else 0
+    return (attention + block) * number_bytes + normed * norm_copies_bytes
+
+
+def _attention_numbers(shape: TransformerShape) -> float:
+    """Return queries, keys, values and the output product's input per token; for latent attention the compressed
+    ones."""
+    if shape.latent:
+        latent = shape.latent
+        compressed = 2 * (latent.query_rank + latent.key_value_rank)  # before and after their norms
+        width = latent.plain_dim + latent.rotary_dim
+        return compressed + shape.heads * (2 * width + 2 * latent.value_dim)
+    plain = 2 * (shape.heads + shape.kv_heads) * shape.head_dim
+    normed = (shape.heads + shape.kv_heads) * shape.head_dim if shape.query_key_norm else 0
+    return plain + normed
+
+
+def _feed_forward_numbers(shape: TransformerShape, width: int) -> float:
+    """Return gate, up, activated gate and their product, or the activation's input and output."""
+    return (4 if shape.gated else 2) * width
+
+
+def _routed(shape: TransformerShape, experts: Experts, number_bytes: float) -> float:
+    """Return the bytes of routed tokens: each enters and leaves each of its experts as a separate copy."""
+    copies = 2 * shape.hidden
+    scores = 2 * experts.count * 4.0  # the router's logits and probabilities in fp32
+    return experts.active * (copies + _feed_forward_numbers(shape, experts.ffn)) * number_bytes + scores

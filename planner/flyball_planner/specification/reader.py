@@ -1,0 +1,127 @@
+"""Reads specifications: resolves all names, or reports all faults at once."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from flyball_planner.calibration.measured_runs import MeasuredRuns
+from flyball_planner.catalogue.hardware import TrainingMachine
+from flyball_planner.models.cost import ModelCost
+from flyball_planner.specification.hardware import read_machine
+from flyball_planner.specification.keys import FILE, SECTIONS
+from flyball_planner.specification.layout import read_layout
+from flyball_planner.specification.loading import read_loading
+from flyball_planner.specification.model import Model, read_model
+from flyball_planner.specification.specification import PriceChoice, ReportChoice, Specification
+from flyball_planner.specification.training import Subject, complete
+from flyball_reports.specification.document import read_document
+from flyball_reports.specification.problems import SpecificationError
+from flyball_reports.specification.sections import SpecificationFaults, read_section
+from flyball_reports.specification.source_value import SourceValue
+
+Files = Callable[[str], str]
+"""Reads a file that a specification refers to."""
+
+SHORT_FORMS = {"model": "name", "hardware": "device", "scalability": "devices"}
+"""The key of a section that is written as a single value: `hardware: RTX_4090_fp16`."""
+
+
+def read_specification(text: str, file: str = "specification", files: Files | None = None) -> Specification:
+    """Read a specification in YAML. `files` opens the files that it refers to."""
+    return read_entry(read_document(text, file), file, files)
+
+
+def read_entry(
+    root: SourceValue, file: str = "specification", files: Files | None = None, subject: Subject | None = None
+) -> Specification:
+    """Read a specification from values; a `subject` replaces the section `model`."""
+    root = SourceValue(_expanded(root), root.line)
+    faults = SpecificationFaults([], root)
+    read_section("", root, FILE, faults)
+    found = _resolved(root, faults, files or _no_files, subject)
+    if faults.problems or found is None:
+        raise SpecificationError(faults.problems, file)
+    return found
+
+
+def _expanded(root: SourceValue) -> dict[str, SourceValue]:
+    """Expand short forms."""
+    sections = dict(root.value) if isinstance(root.value, dict) else {}
+    for section, key in SHORT_FORMS.items():
+        entry = sections.get(section)
+        if entry is not None and isinstance(entry.value, str | list):
+            sections[section] = SourceValue({key: entry}, entry.line)
+    return sections
+
+
+def _resolved(
+    root: SourceValue, faults: SpecificationFaults, files: Files, subject: Subject | None
+) -> Specification | None:
+    sections = root.value if isinstance(root.value, dict) else {}
+    values = {
+        name: read_section(name, sections.get(name), keys, faults) for name, keys in SECTIONS.items() if name != "model"
+    }
+    machine = _machine(sections, values["hardware"], faults)
+    sequence = values["training"].get("sequence")
+    model = Model(_name(subject), subject) if subject else read_model(sections.get("model"), sequence, faults, files)
+    if machine is None or model is None:
+        return None
+    completed = complete(_joined(values["training"], model, faults), model.subject, machine.device, faults)
+    if completed is None:
+        return None
+    return Specification(
+        title=_title(sections, model, machine),
+        model=model.name,
+        subject=model.subject,
+        training=completed.training,
+        machine=machine,
+        network=values["hardware"].get("network", ""),
+        layout=read_layout(values["layout"], model.subject, completed.training, machine, faults),
+        device_counts=tuple(sorted(set(values["scalability"].get("devices", ())))),
+        batch_sizes=tuple(sorted(set(values["scalability"].get("batch_sizes", ())))),
+        price=PriceChoice(**values["cost"]),
+        loading=read_loading(values["loading"], model.subject, faults),
+        measured=_measured(sections, files, faults),
+        report=ReportChoice(**values["report"]),
+        assumptions=(*completed.assumptions, *machine.assumptions),
+    )
+
+
+def _measured(sections: Mapping[str, SourceValue], files: Files, faults: SpecificationFaults) -> MeasuredRuns | None:
+    if "calibration" not in sections:
+        return None
+    from flyball_planner.specification.calibration import read_calibration  # noqa: PLC0415  few plans are calibrated
+
+    return read_calibration(sections, files, partial(read_entry, files=files), faults)
+
+
+def _machine(
+    sections: Mapping[str, SourceValue], values: Mapping[str, Any], faults: SpecificationFaults
+) -> TrainingMachine | None:
+    if "device" not in values and "hardware" in sections and not faults.has("hardware.device"):
+        faults.add("hardware.device", "is missing; name one of flyball hardware --list")
+    return read_machine(values, faults)
+
+
+def _joined(values: Mapping[str, Any], model: Model, faults: SpecificationFaults) -> dict[str, Any]:
+    """Merge the training keys of both sections, which may not contradict each other."""
+    for key in sorted(values.keys() & model.training.keys()):
+        if values[key] != model.training[key]:
+            faults.add(f"training.{key}", "contradicts the same key of the model; keep one of them")
+    return {**model.training, **values}
+
+
+def _name(subject: Subject) -> str:
+    return subject.model if isinstance(subject, ModelCost) else subject.name or f"{subject.kind.value} transformer"
+
+
+def _title(sections: Mapping[str, SourceValue], model: Model, machine: TrainingMachine) -> str:
+    given = sections.get("title")
+    if given is not None and isinstance(given.value, str) and given.value.strip():
+        return given.value.strip()
+    many = f"{machine.devices} × " if machine.devices > 1 else ""
+    return f"{model.name} on {many}{machine.device.name}"
+
+
+def _no_files(name: str) -> str:
+    raise OSError(f"files cannot be read here: {name}")

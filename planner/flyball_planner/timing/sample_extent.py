@@ -1,0 +1,23 @@
+"""The length of a transformer's samples, and its number of layers."""
+
+from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_planner.training import Training
+
+
+def layers_of(shape: TransformerShape) -> int:
+    """Return the number of layers of all stacks, including those that predict further tokens."""
+    return shape.layers + shape.decoder_layers + shape.multi_token_layers
+
+
+def sequence_of(shape: TransformerShape, training: Training) -> int:
+    """Return the tokens of a sample: an image's patches, or the training's sequence."""
+    if shape.patches is None:
+        return training.sequence
+    return (shape.patches.image // shape.patches.patch) ** 2 + int(shape.patches.class_token)
+
+
+def expert_layers(shape: TransformerShape) -> int:
+    """Return the number of layers with experts."""
+    if shape.experts is None:
+        return 0
+    return -(-(shape.layers - shape.experts.first_dense_layers) // shape.experts.every_layers)

@@ -1,0 +1,128 @@
+"""Builds the work of a step from a model, its training, layouts and a machine."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec.structs import astuple, replace
+
+from flyball_planner.catalogue.hardware import TrainingMachine
+from flyball_planner.layouts.layout import Layouts
+from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_planner.timing import network, transformer
+from flyball_planner.timing.best_rates import achieved
+from flyball_planner.timing.collectives import Column, Fabric, RankGroup
+from flyball_planner.timing.defaults import ETHERNET, PCIE
+from flyball_planner.timing.products import Unit
+from flyball_planner.timing.sample_extent import expert_layers, layers_of
+from flyball_planner.timing.state_work import states_of
+from flyball_planner.timing.work import Exchange, Schedule, Work
+from flyball_planner.training import Attention, Checkpointing, Method, Training
+
+TENSOR_OVERLAPPING = frozenset({"megatron"})  # Transformer Engine overlaps communication with products
+# PyTorch's selective checkpointing stores every second product; Megatron's stores all but attention's
+SELECTIVE_SHARE = 0.5
+STRIDES = {"tensor": (), "expert": (), "context": ("tensor",), "pipeline": ("tensor", "context", "data")}
+"""The order of ranks: tensor innermost, then context, data and pipeline, as in Megatron; experts from within."""
+
+
+def build_work(
+    subject: TransformerShape | ModelCost, training: Training, layouts: Layouts, machine: TrainingMachine
+) -> Work:
+    """Return the work of a step in each layout."""
+    if isinstance(subject, TransformerShape):
+        return _transformer_work(subject, training, layouts, machine)
+    return _network_work(subject, training, layouts, machine)
+
+
+def over_machines(work: Work, machines: Sequence[tuple[int, TrainingMachine]]) -> Work:
+    """Assign rows to machines that differ only in their links."""
+    ends = np.cumsum([rows for rows, _ in machines])
+    stretches = np.split(work.fabric.devices_a_node, ends[:-1])
+    found = [_fabric(stretch, machine) for stretch, (_, machine) in zip(stretches, machines, strict=True)]
+    return replace(work, fabric=Fabric(*map(np.concatenate, zip(*map(astuple, found), strict=True))))
+
+
+def _transformer_work(shape: TransformerShape, training: Training, layouts: Layouts, machine: TrainingMachine) -> Work:
+    body, head = transformer.passes(shape, training, layouts, machine.device)
+    messages = transformer.messages(shape, training, layouts)
+    nothing, stages = np.zeros(len(layouts)), layouts.pipeline
+    hidden = nothing + float(training.framework in TENSOR_OVERLAPPING)
+    layers = layers_of(shape)
+    crossings = 2.0 * expert_layers(shape) / stages
+    weights = body.products.weights + (0.0 if shape.patches else shape.vocab * shape.hidden / layouts.tensor)
+    trained = weights * float(training.method is Method.FULL)
+    return Work(
+        body=body,
+        head=head,
+        tensor=Exchange(messages.hidden, 2 * layers / stages, _group(layouts, "tensor"), hidden),
+        expert=Exchange(messages.routed, crossings, _group(layouts, "expert"), hidden * (layouts.interleave > 1)),
+        copies=messages.copies,
+        context=Exchange(messages.keys, layers / stages, _group(layouts, "context"), nothing + 1),
+        transfer=Exchange(messages.forwarded, nothing + 1, _group(layouts, "pipeline"), nothing),
+        states=states_of(training, layouts, weights, trained),
+        schedule=_schedule(training, layouts),
+        unit=_unit(layouts, machine),
+        fabric=_fabric(layouts.devices_a_node, machine),
+        host_bytes_per_second=nothing + (machine.device.host_link or PCIE).bytes_per_second,
+    )
+
+
+def _network_work(model: ModelCost, training: Training, layouts: Layouts, machine: TrainingMachine) -> Work:
+    nothing = np.zeros(len(layouts))
+    weights = nothing + (model.parameters if model.trained_by_gradient else 0)
+    unused = Exchange(nothing, nothing, _group(layouts, "tensor"), nothing)
+    return Work(
+        body=network.forward_pass(model, training, layouts, machine.device),
+        head=network.no_pass(layouts),
+        tensor=unused,
+        expert=unused,
+        copies=nothing,
+        context=unused,
+        transfer=Exchange(nothing, nothing, _group(layouts, "pipeline"), nothing),
+        states=states_of(training, layouts, weights, weights),
+        schedule=_schedule(training, layouts),
+        unit=_unit(layouts, machine),
+        fabric=_fabric(layouts.devices_a_node, machine),
+        host_bytes_per_second=nothing + (machine.device.host_link or PCIE).bytes_per_second,
+    )
+
+
+def _schedule(training: Training, layouts: Layouts) -> Schedule:
+    full = layouts.checkpoints(Checkpointing.FULL).astype(float)
+    selective = layouts.checkpoints(Checkpointing.SELECTIVE)
+    materialised = training.attention is Attention.MATERIALISED
+    every_second = selective & (not materialised and training.framework == "pytorch")
+    return Schedule(
+        micro_batches=layouts.micro_batches(training.global_batch),
+        stages=layouts.pipeline,
+        interleave=layouts.interleave,
+        recomputed=np.where(every_second, SELECTIVE_SHARE, full),
+        recomputed_attention=np.where(selective & materialised, 1.0, full),
+        nodes=np.ceil(layouts.devices / layouts.devices_a_node),
+    )
+
+
+def _unit(layouts: Layouts, machine: TrainingMachine) -> Unit:
+    ones = np.ones(len(layouts))
+    return Unit(ones * achieved(machine.device).units, ones * machine.device.memory_bytes_per_second)
+
+
+def _fabric(devices_a_node: Column, machine: TrainingMachine) -> Fabric:
+    ones = np.ones(len(devices_a_node))
+    within = machine.device.within_node or machine.device.host_link or PCIE
+    between = machine.between_nodes or ETHERNET
+    return Fabric(
+        within=ones * within.bytes_per_second,
+        between=ones * between.bytes_per_second,
+        hop_within=ones * within.latency_seconds,
+        hop_between=ones * between.latency_seconds,
+        devices_a_node=devices_a_node,
+    )
+
+
+def _group(layouts: Layouts, name: str) -> RankGroup:
+    stride: Column = np.ones(len(layouts))
+    for inner in STRIDES[name]:
+        stride = stride * getattr(layouts, inner)
+    return RankGroup(getattr(layouts, name), stride)

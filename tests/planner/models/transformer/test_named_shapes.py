@@ -1,0 +1,47 @@
+"""Tests of well-known models found by name."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from flyball_planner.models.transformer.counts import parameters
+from flyball_planner.models.transformer.named_shapes import find_named, named_shape, shape_names
+from flyball_reports.errors import UnknownName
+
+COUNTED: dict[str, int] = json.loads((Path(__file__).parent / "counted_named.json").read_text())
+"""Parameters counted by transformers 5.18 after instantiating each configuration on the meta device."""
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_known_model_has_the_parameters_of_its_class(name: str) -> None:
+    """A name gives exactly the number of parameters that transformers allocates."""
+    assert parameters(named_shape(name)).total == COUNTED[name]
+
+
+@pytest.mark.parametrize(
+    ("spelling", "name"),
+    [
+        ("Llama 3.1 8B", "llama-3.1-8b"),
+        ("LLAMA3.1_405B", "llama-3.1-405b"),
+        ("meta-llama/Llama-2-7b-chat-hf", "llama-2-7b"),
+        ("Mistral-7B-Instruct-v0.2", "mistral-7b-v0.2"),
+        ("microsoft/Phi-3-mini-4k-instruct", "phi-3-mini"),
+        ("Qwen3_30B_a3B", "qwen3-30b-a3b"),
+        ("bert_large_squad", "bert-large"),
+    ],
+)
+def test_spelling_does_not_matter(spelling: str, name: str) -> None:
+    """Case, punctuation, the owner and suffixes such as "chat" do not matter."""
+    assert find_named(spelling) is find_named(name)
+
+
+def test_names_do_not_collide() -> None:
+    """Each name finds its own model."""
+    assert all(find_named(name).names[0] == name for name in shape_names())
+
+
+def test_an_unknown_name_gets_a_suggestion() -> None:
+    """The error for a misspelt name suggests the nearest name."""
+    with pytest.raises(UnknownName, match=r"llama-3\.1-8b"):
+        named_shape("lama-3.1-8b")
