@@ -88,7 +88,7 @@ class Load:
         return Tick(
             host=f"host-{host:05}", epoch=b"benchmark-epoch-", sequence=second, layout=layout, values=values,
             valid=self._valid, agent_ns=now_ns, boot_ns=now_ns, corrected_ns=now_ns, received_ns=now_ns, unavailable=0,
-            tenancy=0, extras=b"steps", live=True, told=extras,
+            tenancy=0, extras=b"steps", live=True, parsed_extras=extras,
         )  # fmt: skip
 
 

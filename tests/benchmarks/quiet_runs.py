@@ -169,8 +169,8 @@ class Watch:
     def __init__(self, ranks: QuietRanks, hosts: int) -> None:
         self._ranks, self._machines = ranks, Machines(hosts)
         settings, runs = RunSettings(), Runs()
-        paces = StepTimeTracker(runs, settings.slower_ratio)
-        self._detectors = (StepTimeUpdater(paces), StragglerDetector(settings, paces), SlowDetector(settings, paces))
+        step_times = StepTimeTracker(runs, settings.slower_ratio)
+        self._detectors = (StepTimeUpdater(step_times), StragglerDetector(settings, step_times), SlowDetector(settings, step_times))
         self._conditions = Conditions()
 
     def look(self) -> list[Event]:

@@ -28,7 +28,7 @@ from flyball_collector.engine.accounts import Accounts
 from flyball_collector.engine.engine import Diagnosis
 from flyball_collector.engine.settings import DiagnosisSettings
 from flyball_collector.exporter.diagnosis.findings import DiagnosisFindings
-from flyball_collector.exporter.negotiation import Format
+from flyball_collector.exporter.negotiation import ExpositionFormat
 from flyball_collector.exporter.renderings import Renderings
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.own_metrics import OwnMetrics
@@ -55,11 +55,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     tune_interpreter()
-    format_ = Format.OPENMETRICS if options.format == "openmetrics" else Format.TEXT
+    format_ = ExpositionFormat.OPENMETRICS if options.format == "openmetrics" else ExpositionFormat.TEXT
     report(asyncio.run(measure(options.hosts, format_, options.rounds)))
 
 
-async def measure(hosts: int, format_: Format, rounds: int) -> list[Figure]:
+async def measure(hosts: int, format_: ExpositionFormat, rounds: int) -> list[Figure]:
     """Scrape a fleet once from nothing, then some times with new readings, with an event loop that counts its waits."""
     fleet = Fleet(hosts)
     random_numbers = np.random.default_rng(1)
@@ -180,7 +180,7 @@ def findings_of(diagnosis: Diagnosis, own: OwnMetrics) -> DiagnosisFindings:
     return DiagnosisFindings(diagnosis, accounts)
 
 
-async def timed(renderings: Renderings, format_: Format) -> float:
+async def timed(renderings: Renderings, format_: ExpositionFormat) -> float:
     """Seconds of one compressed scrape."""
     started = time.perf_counter()
     await renderings.of_fleet(format_, gzip=True)

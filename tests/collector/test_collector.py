@@ -35,16 +35,16 @@ def get(port: int, path: str) -> tuple[int, bytes]:
 
 
 def ready_once_warm(port: int) -> tuple[int, bytes]:
-    """The answer of `/readyz`, for which the warming, if it is all that is missing, gets ten seconds."""
+    """Return the answer of `/readyz`; wait up to ten seconds if only the warm-up is missing."""
     deadline = time.monotonic() + 10
     while True:
         try:
             return get(port, "/readyz")
         except urllib.error.HTTPError as refusal:
-            said = refusal.read()
-            only_warming = [each.partition(":")[0] for each in json.loads(said)["reasons"]] == ["warming"]
+            answer = refusal.read()
+            only_warming = [each.partition(":")[0] for each in json.loads(answer)["reasons"]] == ["warming"]
             if not only_warming or time.monotonic() > deadline:
-                return refusal.code, said
+                return refusal.code, answer
         time.sleep(0.05)
 
 
@@ -56,8 +56,8 @@ def systemd(tmp_path: Path) -> Iterator[socket.socket]:
         yield listener
 
 
-async def test_it_serves_both_doors_and_stops_in_order(systemd: socket.socket) -> None:
-    """Ready means that both doors answer; stopping is told before anything closes."""
+async def test_it_serves_both_ports_and_stops_in_order(systemd: socket.socket) -> None:
+    """Ready means that both ports answer; systemd gets STOPPING before anything closes."""
     collector = Collector(settings(), notifier=SystemdNotifier(systemd.getsockname(), watchdog_seconds=0.3))
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(collector.run())
@@ -69,61 +69,61 @@ async def test_it_serves_both_doors_and_stops_in_order(systemd: socket.socket) -
         assert answer.status == health_pb2.HealthCheckResponse.SERVING
         await asyncio.sleep(0.6)
         collector.stop()
-    told = heard(systemd)
-    assert told[0].startswith("READY=1\nSTATUS=0 hosts")
-    assert "WATCHDOG=1" in told
-    assert any(line.startswith("STOPPING=1") for line in told)
+    messages = received(systemd)
+    assert messages[0].startswith("READY=1\nSTATUS=0 hosts")
+    assert "WATCHDOG=1" in messages
+    assert any(line.startswith("STOPPING=1") for line in messages)
 
 
-def heard(systemd: socket.socket) -> list[str]:
+def received(systemd: socket.socket) -> list[str]:
     systemd.setblocking(False)
-    told = []
+    messages = []
     while True:
         try:
-            told.append(systemd.recv(1000).decode())
+            messages.append(systemd.recv(1000).decode())
         except BlockingIOError:
-            return told
+            return messages
 
 
 @pytest.mark.parametrize(
     ("assignment", "expected"),
     [
         ("grpc.listen=0.0.0.0:0", "beyond loopback"),
-        ("store.url=mongodb://x", "unknown kind of store"),
+        ("store.url=mongodb://x", "unknown scheme"),
         ("http.tokens_file=/nowhere/tokens", "/nowhere/tokens"),
         ("http.listen=203.0.113.1:1", "beyond loopback"),
     ],
 )
-async def test_what_is_in_the_way_is_said_in_words(assignment: str, expected: str) -> None:
-    """A collector that cannot start says why; nothing is left open."""
+async def test_a_collector_that_cannot_start_reports_why(assignment: str, expected: str) -> None:
+    """The error names the fault, and nothing is left open."""
     with pytest.raises(CollectorError, match=expected):
         await asyncio.wait_for(Collector(settings(assignment)).run(), 10)
 
 
-@pytest.mark.parametrize("door", ["grpc", "http"])
-def test_a_port_in_use_is_named(door: str) -> None:
-    """The message names the key and the address, and what to do."""
+@pytest.mark.parametrize("name", ["grpc", "http"])
+def test_a_port_in_use_is_named(name: str) -> None:
+    """The message names the key, the address and a remedy."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        doors = {"grpc.listen": "127.0.0.1:0", "http.listen": "127.0.0.1:0", f"{door}.listen": address}
-        options = [f"--set={key}={value}" for key, value in {**doors, "store.url": "memory:"}.items()]
+        addresses = {"grpc.listen": "127.0.0.1:0", "http.listen": "127.0.0.1:0", f"{name}.listen": address}
+        options = [f"--set={key}={value}" for key, value in {**addresses, "store.url": "memory:"}.items()]
         command = [sys.executable, "-m", "flyball_collector.command", *options]
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 1
-    assert f"{door}.listen: {address}: " in done.stderr
+    assert f"{name}.listen: {address}: " in done.stderr
     assert "another port" in done.stderr
 
 
-def test_a_reload_knows_what_changed() -> None:
-    """Only keys whose value differs are named."""
+def test_a_reload_finds_the_changed_keys() -> None:
+    """Only keys whose values differ are returned."""
     assert changed_keys(settings(), settings("log_level=debug", "store.seconds_hours=1")) == {
         "log_level",
         "store.seconds_hours",
     }
 
 
-class Running:
-    """A real collector process, and what it says."""
+class CollectorProcess:
+    """A real collector process with its log."""
 
     def __init__(self, directory: Path, environment: Mapping[str, str] | None = None) -> None:
         self.config = directory / "collector.toml"
@@ -144,8 +144,8 @@ def until(check: Callable[[], bool], seconds: float = 20.0) -> None:
         time.sleep(0.05)
 
 
-def test_signals_reload_show_and_stop(tmp_path: Path) -> None:
-    """HUP takes what it can and names the rest, USR1 shows tasks by name, TERM ends with status 0."""
+def test_signals_reload_dump_and_stop(tmp_path: Path) -> None:
+    """HUP applies some settings and names those that need a restart, USR1 dumps tasks, TERM ends with status 0."""
     text = f"""log_format = "json"
 log_level = "info"
 [store]
@@ -156,7 +156,7 @@ listen = "127.0.0.1:0"
 listen = "127.0.0.1:0"
 """
     (tmp_path / "collector.toml").write_text(text)
-    running = Running(tmp_path)
+    running = CollectorProcess(tmp_path)
     try:
         until(lambda: any(event["event"] == "collector_ready" for event in running.events()))
         running.config.write_text(text + "[limits]\nhosts = 9\n")

@@ -1,18 +1,19 @@
+import json
 import sqlite3
 from pathlib import Path
 
 import pytest
 
 from flyball_collector.command import main
-from flyball_collector.store.open import open_store
+from flyball_collector.store.store_urls import open_store
 
 
 def test_every_wrong_setting_is_named_and_nothing_starts(capsys: pytest.CaptureFixture[str]) -> None:
     """Status 2, one line a mistake."""
     assert main(["--set", "grpc.listn=x", "--set", "limits.hosts=0"]) == 2
-    said = capsys.readouterr().err
-    assert "did you mean grpc.listen?" in said
-    assert "limits.hosts: expected integer, above 0; got '0'" in said
+    errors = capsys.readouterr().err
+    assert "did you mean grpc.listen?" in errors
+    assert "limits.hosts: expected integer, above 0; got '0'" in errors
 
 
 def test_an_open_door_is_refused_until_somebody_insists(capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,6 +32,9 @@ def test_the_store_is_copied_beside_its_user(tmp_path: Path, capsys: pytest.Capt
     assert main(["--set", f"store.url={url}", "store", "backup", str(copy)]) == 1
     assert "exists already" in capsys.readouterr().err
     assert main(["--set", f"store.url={url}", "store", "size"]) == 0
+    assert capsys.readouterr().out.endswith(" bytes\n")
+    assert main(["--set", f"store.url={url}", "store", "size", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"url": url, "bytes": store.size_bytes()}
     store.close()
     connection = sqlite3.connect(copy)
     assert connection.execute("SELECT body FROM documents").fetchone() == (b"body",)

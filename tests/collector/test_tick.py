@@ -17,8 +17,8 @@ def indices(*columns: Column) -> dict[str, int]:
     return dict(KnownLayout(Layout(columns)).gpu_indices)
 
 
-def test_gpus_have_the_numbers_that_their_columns_are_labelled_with() -> None:
-    """Whatever the order and however many columns; a slice's column carries the number of its whole GPU."""
+def test_gpus_have_the_numbers_of_their_labels() -> None:
+    """The order and number of columns do not matter; a slice's column has the number of its whole GPU."""
     columns = (
         Column(POWER, ("GPU-b", "1")), Column(POWER, ("GPU-a", "0")), Column(THROTTLE, ("GPU-b", "1", "heat")),
         Column(SLICE, ("GPU-a", "0", "MIG-x")), Column(HEAT, ("GPU-c",)), Column(LANE, ("7",)),
@@ -27,20 +27,20 @@ def test_gpus_have_the_numbers_that_their_columns_are_labelled_with() -> None:
     assert indices(Column(HEAT, ("GPU-c",))) == {}
 
 
-def test_a_number_that_two_gpus_have_is_nobodys() -> None:
-    """GPUs of two makers each count from zero: only a number that one of them has says which is meant."""
+def test_a_number_shared_by_two_gpus_is_not_used() -> None:
+    """GPUs of two vendors both count from zero, so the number is ambiguous."""
     own, shared = Column(POWER, ("GPU-a", "1")), (Column(POWER, ("GPU-b", "0")), Column(POWER, ("INTEL-c", "0")))
     assert indices(own, *shared) == {"GPU-a": 1}
     assert indices(Column(POWER, ("GPU-b", "0")), Column(POWER, ("GPU-c", "00"))) == {}
 
 
-def test_a_slice_is_not_the_gpu_whose_number_it_carries() -> None:
-    """A slice that stands as a GPU of its own has no number, and takes none away."""
+def test_a_slice_is_not_its_gpu() -> None:
+    """A slice that is listed like a GPU has no number, and does not make the number ambiguous."""
     whole, part = Column(POWER, ("GPU-a", "0")), Column(POWER, ("MIG-x", "0"))
     assert indices(whole, part) == {"GPU-a": 0}
 
 
-@pytest.mark.parametrize("said", ["", "-1", "x", "1.0", "²", "9" * 5000])
-def test_what_is_no_number_is_unknown(said: str) -> None:
-    """Labels are hosts' words, and data."""
-    assert indices(Column(POWER, ("GPU-a", said))) == {}
+@pytest.mark.parametrize("text", ["", "-1", "x", "1.0", "²", "9" * 5000])
+def test_an_invalid_number_is_unknown(text: str) -> None:
+    """Labels are texts of the host."""
+    assert indices(Column(POWER, ("GPU-a", text))) == {}

@@ -1,1 +1,1 @@
-"""The collector's face to people and Prometheus: JSON, metrics, service discovery, health and the page."""
+"""The collector's HTTP interface for people and Prometheus: JSON, metrics, service discovery, health and the page."""

@@ -56,7 +56,7 @@ class LiveColumn(msgspec.Struct, frozen=True):
 
 
 class LiveAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The page's request of each second. Columns and inventory are omitted if `seen` is current."""
+    """The answer to the page's request of every second. Columns and inventory are omitted if `seen` is current."""
 
     host: HostSummary
     time: float | None

@@ -1,4 +1,4 @@
-"""The page's request of each second."""
+"""The route that the page requests every second."""
 
 from typing import Annotated
 

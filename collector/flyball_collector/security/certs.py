@@ -66,12 +66,12 @@ class Authority:
 
     @property
     def ca_file(self) -> Path:
-        """The certificate of the authority, which everybody needs."""
+        """Return the path of the authority's certificate, which every host needs."""
         return self._directory / "ca.crt"
 
     @property
     def ca_key_file(self) -> Path:
-        """The key of the authority, which must stay secret."""
+        """Return the path of the authority's key, which must stay secret."""
         return self._directory / "ca.key"
 
     def initialise(self, days: int = _CA_DAYS) -> Issued:

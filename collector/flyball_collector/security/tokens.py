@@ -44,7 +44,7 @@ class Token:
 
     @property
     def id(self) -> str:
-        """The beginning of the hash: it names the token and does not reveal it."""
+        """Return the start of the hash, which identifies the token without revealing it."""
         return self.digest.hex()[:12]
 
 

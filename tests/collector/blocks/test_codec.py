@@ -1,4 +1,4 @@
-"""Rows to bytes and back, for any rows; and bytes that are none."""
+"""Encoding and decoding of any rows, and refusal of invalid bytes."""
 
 import struct
 import tracemalloc
@@ -19,7 +19,7 @@ from flyball_collector.blocks.testing import rows, small_layout
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 DIGESTS = st.sampled_from([0, 1, 2**64 - 1])
-# Values as they come: noise, counters, constants, multiples, extremes.
+# Typical values: noise, counters, constants, multiples, extremes.
 VALUES = st.one_of(INT64, st.integers(-3, 3), st.integers(0, 2**20).map(lambda n: n * 4096), st.just(7))
 
 
@@ -58,16 +58,16 @@ def same(a: RowGroup, b: RowGroup) -> bool:
 
 @settings(max_examples=40)
 @given(st.lists(groups(), max_size=2))
-def test_any_rows_come_back(many: list[RowGroup]) -> None:
-    """What was encoded is decoded: all values of 64 bits, gaps, several layouts, extras."""
+def test_any_rows_are_restored(many: list[RowGroup]) -> None:
+    """Decoding restores all 64-bit values, gaps, several layouts and extras."""
     decoded = decode(encode(many))
     assert len(decoded) == len(many)
     assert all(map(same, decoded, many))
 
 
 @given(arrays(np.int64, st.tuples(st.integers(1, 70), st.integers(1, 5)), elements=VALUES), st.data())
-def test_unknown_cells_come_back_as_zero(values: NDArray[np.int64], data: st.DataObject) -> None:
-    """What is not known carries no value, whatever it held."""
+def test_unknown_cells_are_restored_as_zero(values: NDArray[np.int64], data: st.DataObject) -> None:
+    """An unknown cell carries no value, whatever it was."""
     valid = data.draw(arrays(np.bool_, values.shape))
     group = _of_values(values, valid)
     (decoded,) = decode(encode([group]))
@@ -83,7 +83,7 @@ def _of_values(values: NDArray[np.int64], valid: NDArray[np.bool_]) -> RowGroup:
 
 @given(groups(), st.data())
 def test_only_the_wanted_columns_are_decoded(group: RowGroup, data: st.DataObject) -> None:
-    """Picked columns come in the order asked for, equal to those of the whole."""
+    """Picked columns come in the requested order and equal those of a full decode."""
     columns = group.values.shape[1]
     pick = np.array(
         data.draw(st.lists(st.integers(0, columns - 1), max_size=6) if columns else st.just([])), dtype=np.intp
@@ -95,13 +95,13 @@ def test_only_the_wanted_columns_are_decoded(group: RowGroup, data: st.DataObjec
 
 
 def test_equal_rows_give_equal_bytes() -> None:
-    """Encoding has one answer, so that stores can compare payloads."""
+    """Encoding is deterministic, so that stores can compare payloads."""
     layout = small_layout()
     assert encode([rows(layout, range(60))]) == encode([rows(layout, range(60))])
 
 
-def test_steady_readings_cost_next_to_nothing() -> None:
-    """Constants, ramps and multiples take bytes a column, not bytes a reading."""
+def test_steady_readings_take_almost_no_space() -> None:
+    """Constants, ramps and multiples take bytes for each column, not for each reading."""
     ticks = np.arange(60)[:, None]
     columns = np.arange(100)[None, :]
     values = np.concatenate((ticks * 0 + columns * 10**12, ticks * columns * 4096 + 2**60), axis=1)
@@ -112,15 +112,15 @@ def test_steady_readings_cost_next_to_nothing() -> None:
 @given(st.binary(max_size=200))
 @example(b"")
 @example(b"FB\x01")
-def test_bytes_that_are_no_block_are_refused(damaged: bytes) -> None:
-    """Anything else is an error of ours, never a crash."""
+def test_bytes_that_are_not_a_block_are_refused(damaged: bytes) -> None:
+    """They raise `BlockError`, never another exception."""
     with pytest.raises(BlockError):
         decode(damaged)
 
 
 @given(st.data())
-def test_damage_is_found(data: st.DataObject) -> None:
-    """A missing byte is an error; a changed one too, unless it changes nothing (spare bits of zstd's headers)."""
+def test_damage_is_detected(data: st.DataObject) -> None:
+    """A missing byte is an error; so is a changed one, unless it is a spare bit of a zstd header."""
     whole = rows(small_layout(), range(60))
     payload = bytearray(encode([whole]))
     place = data.draw(st.integers(0, len(payload) - 1))
@@ -136,14 +136,14 @@ def test_damage_is_found(data: st.DataObject) -> None:
 
 @given(st.binary(max_size=300))
 def test_hostile_content_is_refused(content: bytes) -> None:
-    """Bytes that were sealed properly but mean nothing raise our error, and take little memory."""
+    """Correctly sealed nonsense raises `BlockError` and uses little memory."""
     with pytest.raises(BlockError):
         decode(frame.seal([b"\x01\0\0\0", content]))
 
 
 @given(st.integers(0, 2000), st.integers(0, 255))
 def test_a_sealed_block_with_a_wrong_byte_is_an_error_or_a_block(place: int, byte: int) -> None:
-    """Damage below the checksum, as a hostile writer would make it, ends in our error or in rows; in nothing else."""
+    """Damage below the checksum, made on purpose, gives `BlockError` or rows, and nothing else."""
     raw = bytearray(frame.unseal(encode([rows(small_layout(), range(60), extras={3: b"abc"})])))
     raw[place % len(raw)] = byte
     try:
@@ -152,8 +152,8 @@ def test_a_sealed_block_with_a_wrong_byte_is_an_error_or_a_block(place: int, byt
         return
 
 
-def test_a_bomb_does_not_go_off() -> None:
-    """A frame that grows beyond its head, or claims too much, is refused before it takes the memory."""
+def test_a_decompression_bomb_is_refused() -> None:
+    """A frame that expands beyond its header, or claims too much, is refused before it uses the memory."""
     zeros = zstandard.ZstdCompressor().compress(bytes(96 * 1024 * 1024))
     tracemalloc.start()
     for claimed in (1024, frame.MAX_BYTES, frame.MAX_BYTES + 1):
@@ -167,15 +167,15 @@ def test_a_bomb_does_not_go_off() -> None:
     assert peak < 2 * frame.MAX_BYTES
 
 
-def test_a_newer_format_says_upgrade() -> None:
-    """Bytes of a later version are refused with what to do."""
+def test_a_newer_format_is_refused() -> None:
+    """The message asks for an upgrade."""
     payload = bytearray(encode([]))
     payload[2] = 9
-    with pytest.raises(BlockError, match="format 9, this version reads up to 1: upgrade"):
+    with pytest.raises(BlockError, match="format 9, this version of Flyball reads up to 1: upgrade"):
         decode(bytes(payload))
 
 
 def test_a_group_without_rows_is_refused() -> None:
-    """No rows are no group."""
+    """A group needs at least one row."""
     with pytest.raises(BlockError, match="leave it out"):
         encode([rows(small_layout(), [])])

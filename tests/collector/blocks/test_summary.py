@@ -1,4 +1,4 @@
-"""What remains of a minute."""
+"""Summaries of a minute."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -20,8 +20,8 @@ def group(values: Matrix, valid: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
 
 @settings(max_examples=60)
 @given(arrays(np.int64, st.tuples(st.integers(1, 20), st.integers(0, 5)), elements=VALUES), st.data())
-def test_summaries_are_true(values: Matrix, data: st.DataObject) -> None:
-    """Least, most, last and count are exact over what is known; the mean lies within a step of the true one."""
+def test_summaries_are_correct(values: Matrix, data: st.DataObject) -> None:
+    """Minimum, maximum, last and count of the known values are exact; the mean is within a step."""
     valid = data.draw(arrays(np.bool_, values.shape))
     (summary,) = decode_summary(encode_summary([summarize(group(values, valid))]))
     assert (summary.layout, summary.first_ns) == (5, 0)
@@ -36,7 +36,7 @@ def test_summaries_are_true(values: Matrix, data: st.DataObject) -> None:
         assert abs(mean - sum(known) / len(known)) <= (most - least) / STEPS + abs(mean) * 1e-12
 
 
-def test_means_of_small_whole_numbers_are_exact() -> None:
-    """A flag that was up for 17 of 60 seconds was up for 17/60 of the minute."""
+def test_means_of_small_integers_are_exact() -> None:
+    """A flag that was set for 17 of 60 seconds has the mean 17/60."""
     values = (np.arange(60) < 17).astype(np.int64)[:, None]
     assert summarize(group(values, np.ones((60, 1), dtype=np.bool_))).mean_steps[0] * 60 == 17 * STEPS

@@ -1,12 +1,12 @@
-"""A fleet with everything that a page may tell of hosts."""
+"""A fleet with everything that a page can show about hosts."""
 
 import numpy as np
 
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, ExportedCondition
-from flyball_collector.exporter.negotiation import Format
-from flyball_collector.exporter.pages import PageOrder
+from flyball_collector.exporter.negotiation import ExpositionFormat
+from flyball_collector.exporter.page_renderer import PageRequest
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.layout import Column, Layout
@@ -17,7 +17,7 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 NOW = 1_700_000_000 * 10**9
 POWER = gauge("gpu_power_watts", "watts", "Draw.", ("gpu",), 10)
 READ = counter("read_bytes_total", "bytes", "Read.")
-STANDS = ExportedCondition(
+CONDITION = ExportedCondition(
     BY_NAME["memory_exhaustion"], Severity.CRITICAL, Subject("a", "GPU-1"), left=60.0, probability=0.8
 )
 
@@ -26,14 +26,14 @@ def layout_of(*gpus: str) -> KnownLayout:
     return KnownLayout(Layout((*(Column(POWER, (gpu,)) for gpu in gpus), Column(READ))))
 
 
-def say(fleet: Fleet, host: str, second: int, layout: KnownLayout, extras: bytes = b"") -> None:
+def apply(fleet: Fleet, host: str, second: int, layout: KnownLayout, extras: bytes = b"") -> None:
     at = NOW + second * 10**9
     values = np.arange(layout.count, dtype=np.int64) + second
     fleet.apply(Tick(host, bytes(16), second, layout, values, None, at, at, at, at, 0, 0, extras, True))
 
 
 def busy_fleet() -> Fleet:
-    """Two hosts with everything that a page may tell of one."""
+    """Return a fleet of two hosts, one with everything that a page can show."""
     fleet = Fleet()
     extras = pb.Record(
         steps=[pb.StepReport(run="r1", step=7, steps=2, step_seconds=0.5)],
@@ -44,12 +44,12 @@ def busy_fleet() -> Fleet:
     a.inventory = pb.Inventory(kernel="6.1", gpus=[pb.Gpu(uuid="GPU-1", index=0, model="H100", driver_version="570")])
     a.unavailable = (UnavailableReading("power", "", "", Reason.DENIED),)
     a.agent_version, a.connected, a.clock_skew_seconds, a.backlog_bytes = "0.1.0", True, -0.25, 12
-    say(fleet, "a", 0, layout_of("GPU-1", "GPU-2"), extras)
-    say(fleet, "b", 0, layout_of("GPU-3"))
+    apply(fleet, "a", 0, layout_of("GPU-1", "GPU-2"), extras)
+    apply(fleet, "b", 0, layout_of("GPU-3"))
     return fleet
 
 
-def order_of(fleet: Fleet, second: int = 0) -> PageOrder:
+def page_request(fleet: Fleet, second: int = 0) -> PageRequest:
     now_ns = NOW + second * 10**9
-    found = DiagnosisSnapshot(active=[[STANDS]])
-    return PageOrder(b"# own", fleet.snapshot(now_ns), found, Format.TEXT, gzip=False, now_ns=now_ns)
+    found = DiagnosisSnapshot(active=[[CONDITION]])
+    return PageRequest(b"# own", fleet.snapshot(now_ns), found, ExpositionFormat.TEXT, gzip=False, now_ns=now_ns)

@@ -1,5 +1,5 @@
 from flyball_collector.exporter.catalogue import Catalogue, Declaration, header, sample_name
-from flyball_collector.exporter.negotiation import Format
+from flyball_collector.exporter.negotiation import ExpositionFormat
 from flyball_proto.metric import Kind, counter, gauge, state
 
 SPEED = Declaration.of(gauge("speed", "hertz", ""))
@@ -14,8 +14,8 @@ def test_sample_names() -> None:
     assert sample_name(counter("reads_total", "reads", "")) == "flyball_reads_total"
 
 
-def test_the_first_declaration_holds_while_it_is_used() -> None:
-    """Order of coming decides, later calls keep it, and when nobody uses it any more the next one takes the name."""
+def test_the_first_declaration_is_kept_while_it_is_used() -> None:
+    """The order of arrival decides, later calls keep it, and when no host uses it the next one gets the name."""
     catalogue = Catalogue()
     assert catalogue.admit([SPEED, SPEED_BYTES, SPEED_TOTAL]) == {SPEED}
     assert catalogue.admit([SPEED_TOTAL, SPEED_BYTES, SPEED]) == {SPEED}
@@ -23,22 +23,22 @@ def test_the_first_declaration_holds_while_it_is_used() -> None:
 
 
 def test_reserved_names_are_refused() -> None:
-    """Neither what is handed in as reserved nor the collector's own prefix can be declared."""
+    """Neither reserved names nor the collector's own prefix can be declared."""
     own = Declaration.of(gauge("collector_anything", "x", ""))
     assert Catalogue([SPEED]).admit([SPEED_BYTES, SPEED_TOTAL, own]) == set()
 
 
-def test_states_agree_as_far_as_both_know_them() -> None:
-    """A longer list of states agrees with its beginning, not with another order."""
+def test_states_agree_in_their_common_part() -> None:
+    """A longer list of states agrees with its beginning, but not with another order."""
     short, long, other = (
         Declaration.of(state("link", "", words)) for words in (("down", "up"), ("down", "up", "new"), ("up", "down"))
     )
     assert Catalogue().admit([short, long, other]) == {short, long}
 
 
-def test_header_names_the_family_as_the_format_wants_it() -> None:
-    """Text names a counter by its samples, OpenMetrics without _total; an empty help is said to be missing."""
-    text = header("flyball_reads_total", Kind.COUNTER, "Reads.", (), Format.TEXT)
-    openmetrics = header("flyball_reads_total", Kind.COUNTER, "", (), Format.OPENMETRICS)
+def test_the_header_follows_the_format() -> None:
+    """Text names a counter by its samples, OpenMetrics without _total; an empty help text is replaced."""
+    text = header("flyball_reads_total", Kind.COUNTER, "Reads.", (), ExpositionFormat.TEXT)
+    openmetrics = header("flyball_reads_total", Kind.COUNTER, "", (), ExpositionFormat.OPENMETRICS)
     assert text == b"\n# HELP flyball_reads_total Reads.\n# TYPE flyball_reads_total counter"
-    assert openmetrics == b"\n# HELP flyball_reads No help was given.\n# TYPE flyball_reads counter"
+    assert openmetrics == b"\n# HELP flyball_reads No help.\n# TYPE flyball_reads counter"

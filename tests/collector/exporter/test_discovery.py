@@ -2,8 +2,8 @@ from flyball_collector.exporter.discovery import service_discovery
 from flyball_collector.fleet.fleet import Fleet
 
 
-def test_service_discovery_names_every_host() -> None:
-    """Each host is a target at the collector's address, under its own name."""
+def test_service_discovery_lists_every_host() -> None:
+    """Each host is a target at the collector's address, with its own name."""
     fleet = Fleet()
     for name in ("b", "a"):
         fleet.ensure(name)

@@ -1,6 +1,6 @@
 import pytest
 
-from flyball_collector.exporter.negotiation import Format, accepts_gzip, choose_format
+from flyball_collector.exporter.negotiation import ExpositionFormat, accepts_gzip, choose_format
 
 PROMETHEUS_2 = (
     "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
@@ -16,23 +16,23 @@ PROMETHEUS_3 = (
 @pytest.mark.parametrize(
     ("accept", "expected"),
     [
-        ("", Format.TEXT),
-        ("*/*", Format.TEXT),
-        ("text/html,application/xhtml+xml,*/*;q=0.8", Format.TEXT),
-        (PROMETHEUS_2, Format.OPENMETRICS),
-        (PROMETHEUS_3, Format.OPENMETRICS),
-        ("application/openmetrics-text; version=1.0.0", Format.OPENMETRICS),
-        ('application/openmetrics-text; version="1.0.0"', Format.OPENMETRICS),
-        ("application/openmetrics-text", Format.OPENMETRICS),
-        ("application/openmetrics-text;version=2.0.0", Format.TEXT),
-        ("application/openmetrics-text;q=0", Format.TEXT),
-        ("application/openmetrics-text;q=0.3, text/plain;q=0.9", Format.TEXT),
-        ("application/openmetrics-text;q=high", Format.TEXT),
-        (";;,,=;q=,", Format.TEXT),
+        ("", ExpositionFormat.TEXT),
+        ("*/*", ExpositionFormat.TEXT),
+        ("text/html,application/xhtml+xml,*/*;q=0.8", ExpositionFormat.TEXT),
+        (PROMETHEUS_2, ExpositionFormat.OPENMETRICS),
+        (PROMETHEUS_3, ExpositionFormat.OPENMETRICS),
+        ("application/openmetrics-text; version=1.0.0", ExpositionFormat.OPENMETRICS),
+        ('application/openmetrics-text; version="1.0.0"', ExpositionFormat.OPENMETRICS),
+        ("application/openmetrics-text", ExpositionFormat.OPENMETRICS),
+        ("application/openmetrics-text;version=2.0.0", ExpositionFormat.TEXT),
+        ("application/openmetrics-text;q=0", ExpositionFormat.TEXT),
+        ("application/openmetrics-text;q=0.3, text/plain;q=0.9", ExpositionFormat.TEXT),
+        ("application/openmetrics-text;q=high", ExpositionFormat.TEXT),
+        (";;,,=;q=,", ExpositionFormat.TEXT),
     ],
 )
-def test_openmetrics_only_for_those_who_ask_for_it(accept: str, expected: Format) -> None:
-    """OpenMetrics is chosen by name and quality; whoever says anything else gets text 0.0.4."""
+def test_openmetrics_only_for_scrapers_that_request_it(accept: str, expected: ExpositionFormat) -> None:
+    """OpenMetrics is chosen by name and quality; all other scrapers get text 0.0.4."""
     assert choose_format(accept) is expected
 
 
@@ -51,5 +51,5 @@ def test_openmetrics_only_for_those_who_ask_for_it(accept: str, expected: Format
     ],
 )
 def test_gzip_only_where_it_is_accepted(header: str, expected: bool) -> None:
-    """gzip is sent to whoever takes it, by name or by `*`."""
+    """gzip is sent if it is accepted by name or by `*`."""
     assert accepts_gzip(header) is expected

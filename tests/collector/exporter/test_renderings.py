@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from flyball_collector.exporter.negotiation import Format
+from flyball_collector.exporter.negotiation import ExpositionFormat
 from flyball_collector.exporter.renderings import Renderings
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.own_metrics import OwnMetrics
@@ -22,7 +22,7 @@ LAYOUT = KnownLayout(Layout((Column(gauge("load", "tasks", "Load.")),)))
 
 
 class Clock:
-    """A clock that stands until it is moved."""
+    """A clock that only the test moves."""
 
     def __init__(self) -> None:
         self.now_ns = 1_700_000_000 * SECOND
@@ -31,7 +31,7 @@ class Clock:
         return self.now_ns
 
 
-def say(fleet: Fleet, clock: Clock, host: str, value: int) -> None:
+def apply(fleet: Fleet, clock: Clock, host: str, value: int) -> None:
     sequence = fleet.ensure(host).sequence + 1
     at = clock()
     values = np.array([value], dtype=np.int64)
@@ -39,7 +39,7 @@ def say(fleet: Fleet, clock: Clock, host: str, value: int) -> None:
 
 
 def promtool(page: str) -> tuple[int, bytes]:
-    """What `promtool check metrics` has to say."""
+    """Return the result of `promtool check metrics`."""
     checked = subprocess.run(["promtool", "check", "metrics"], input=page.encode(), capture_output=True, check=False)
     return checked.returncode, checked.stdout + checked.stderr
 
@@ -52,18 +52,18 @@ def clock() -> Clock:
 @pytest.fixture
 def fleet(clock: Clock) -> Fleet:
     fleet = Fleet()
-    say(fleet, clock, "a", 3)
+    apply(fleet, clock, "a", 3)
     return fleet
 
 
-async def test_the_page_is_the_collectors_own_metrics_and_the_fleet(fleet: Fleet, clock: Clock) -> None:
-    """Both formats can be read, promtool is content, and no family comes twice."""
+async def test_the_page_has_the_own_metrics_and_the_fleet(fleet: Fleet, clock: Clock) -> None:
+    """Both formats parse, promtool accepts them, and no family is repeated."""
     own = OwnMetrics()
     own.refused.labels("too_old").inc()
     own.lag.observe(0.3)
     renderings = Renderings(fleet, own, clock=clock)
-    text = (await renderings.of_fleet(Format.TEXT, gzip=False)).decode()
-    openmetrics = (await renderings.of_fleet(Format.OPENMETRICS, gzip=False)).decode()
+    text = (await renderings.of_fleet(ExpositionFormat.TEXT, gzip=False)).decode()
+    openmetrics = (await renderings.of_fleet(ExpositionFormat.OPENMETRICS, gzip=False)).decode()
     assert "\n\n" not in text + openmetrics
     assert "_created" not in text + openmetrics
     names = [family.name for family in parse_text(text)]
@@ -74,68 +74,68 @@ async def test_the_page_is_the_collectors_own_metrics_and_the_fleet(fleet: Fleet
 
 
 async def test_scrapes_of_one_second_share_a_rendering(fleet: Fleet, clock: Clock) -> None:
-    """Ten scrapes at once get the very same bytes; a second later what the hosts say then is shown."""
+    """Ten simultaneous scrapes get the same bytes; a second later the page has new readings."""
     own = OwnMetrics()
     renderings = Renderings(fleet, own, clock=clock)
-    pages = await asyncio.gather(*(renderings.of_fleet(Format.TEXT, gzip=False) for _ in range(10)))
+    pages = await asyncio.gather(*(renderings.of_fleet(ExpositionFormat.TEXT, gzip=False) for _ in range(10)))
     assert all(page is pages[0] for page in pages)
-    say(fleet, clock, "a", 4)
+    apply(fleet, clock, "a", 4)
     clock.now_ns += SECOND - 1
-    assert await renderings.of_fleet(Format.TEXT, gzip=False) is pages[0]
+    assert await renderings.of_fleet(ExpositionFormat.TEXT, gzip=False) is pages[0]
     clock.now_ns += 1
-    assert b'flyball_load{instance="a"} 4.0' in await renderings.of_fleet(Format.TEXT, gzip=False)
+    assert b'flyball_load{instance="a"} 4.0' in await renderings.of_fleet(ExpositionFormat.TEXT, gzip=False)
     assert own.registry.get_sample_value("flyball_collector_scrapes_total", {"kind": "fleet"}) == 12
     assert own.registry.get_sample_value("flyball_collector_scrape_render_seconds_count") == 2
     assert own.registry.get_sample_value("flyball_collector_scrape_series") == 9
 
 
-async def test_a_clock_that_fell_back_does_not_freeze_the_page(fleet: Fleet, clock: Clock) -> None:
-    """A rendering of the future is not fresh."""
+async def test_a_clock_that_stepped_back_does_not_freeze_the_page(fleet: Fleet, clock: Clock) -> None:
+    """A rendering of the future is not shared."""
     renderings = Renderings(fleet, OwnMetrics(), clock=clock)
-    await renderings.of_fleet(Format.TEXT, gzip=False)
+    await renderings.of_fleet(ExpositionFormat.TEXT, gzip=False)
     clock.now_ns -= 3600 * SECOND
-    say(fleet, clock, "a", 9)
-    assert b'flyball_load{instance="a"} 9.0' in await renderings.of_fleet(Format.TEXT, gzip=False)
+    apply(fleet, clock, "a", 9)
+    assert b'flyball_load{instance="a"} 9.0' in await renderings.of_fleet(ExpositionFormat.TEXT, gzip=False)
 
 
 async def test_gzip_is_the_same_page(fleet: Fleet, clock: Clock) -> None:
-    """Compressed and plain pages of one instant agree, but for the collector's own clockwork."""
+    """Compressed and plain pages of one instant are equal, except for the collector's process metrics."""
     renderings = Renderings(fleet, OwnMetrics(), clock=clock)
-    plain = (await renderings.of_fleet(Format.TEXT, gzip=False)).splitlines()
-    packed = gzip.decompress(await renderings.of_fleet(Format.TEXT, gzip=True)).splitlines()
+    plain = (await renderings.of_fleet(ExpositionFormat.TEXT, gzip=False)).splitlines()
+    packed = gzip.decompress(await renderings.of_fleet(ExpositionFormat.TEXT, gzip=True)).splitlines()
     fleet_only = [[line for line in page if line.startswith(b"flyball_load")] for page in (plain, packed)]
     assert fleet_only == [[b'flyball_load{instance="a"} 3.0']] * 2
 
 
-async def test_one_hosts_page(fleet: Fleet, clock: Clock) -> None:
-    """A target's page is the host alone; an unknown one has none."""
+async def test_the_page_of_one_host(fleet: Fleet, clock: Clock) -> None:
+    """A target's page has only this host; an unknown one has no page."""
     renderings = Renderings(fleet, OwnMetrics(), clock=clock)
-    body = renderings.of_host("a", Format.TEXT, gzip=True)
+    body = renderings.of_host("a", ExpositionFormat.TEXT, gzip=True)
     assert body is not None
     page = gzip.decompress(body)
     assert b"\nflyball_load 3.0\n" in page
     assert b"flyball_collector" not in page
-    assert renderings.of_host("b", Format.TEXT, gzip=True) is None
+    assert renderings.of_host("b", ExpositionFormat.TEXT, gzip=True) is None
 
 
-async def test_a_scrape_that_is_given_up_leaves_the_next_one_whole(fleet: Fleet, clock: Clock) -> None:
-    """A client that goes away while its page is made does not disturb whoever comes after."""
+async def test_a_cancelled_scrape_does_not_affect_the_next(fleet: Fleet, clock: Clock) -> None:
+    """A client that disconnects during the rendering does not affect later ones."""
     renderings = Renderings(fleet, OwnMetrics(), clock=clock)
-    impatient = asyncio.create_task(renderings.of_fleet(Format.TEXT, gzip=True), name="impatient")
+    impatient = asyncio.create_task(renderings.of_fleet(ExpositionFormat.TEXT, gzip=True), name="impatient")
     await asyncio.sleep(0)
     impatient.cancel()
     with pytest.raises(asyncio.CancelledError):
         await impatient
-    assert b"flyball_load" in await renderings.of_fleet(Format.TEXT, gzip=False)
+    assert b"flyball_load" in await renderings.of_fleet(ExpositionFormat.TEXT, gzip=False)
 
 
 async def test_a_large_fleet_is_rendered_by_a_process(fleet: Fleet, clock: Clock) -> None:
-    """The page is the same; where the process is lost a thread makes it, and that is counted."""
+    """The page is the same; if the process is lost, a thread renders it, and that is counted."""
     own = OwnMetrics()
     renderings = Renderings(fleet, own, clock=clock, large_fleet=1)
     try:
         for lost in (0, 1, 1):
-            page = await renderings.of_fleet(Format.TEXT, gzip=False)
+            page = await renderings.of_fleet(ExpositionFormat.TEXT, gzip=False)
             assert b'\nflyball_load{instance="a"} 3.0\n' in page
             assert own.registry.get_sample_value("flyball_collector_scrape_series") == 9
             assert own.registry.get_sample_value("flyball_collector_renderer_failures_total") == lost

@@ -1,6 +1,6 @@
 """The newest events of a host."""
 
-from flyball_collector.fleet.events import MAX_EVENTS, HostEvent, remember
+from flyball_collector.fleet.events import MAX_EVENTS, HostEvent, add_events
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 
@@ -12,28 +12,28 @@ def _extras(*times: int, kind: str = "gpu_xid") -> bytes:
 
 
 def test_events_are_kept_in_the_order_of_their_time() -> None:
-    """A replayed record's older event goes before what is known."""
-    events = remember(remember((), _extras(30)), _extras(10, 20))
+    """The older event of a replayed record is sorted before known ones."""
+    events = add_events(add_events((), _extras(30)), _extras(10, 20))
     assert [event.time_ns for event in events] == [10, 20, 30]
     assert events[0] == HostEvent(10, "gpu_xid", "GPU-1", 79, "fell off the bus")
 
 
-def test_an_event_told_twice_is_one() -> None:
-    """A record that is stored and replayed after a restart tells nothing new."""
-    once = remember((), _extras(10))
-    assert remember(once, _extras(10)) == once
+def test_a_repeated_event_is_kept_once() -> None:
+    """A record that is stored and replayed after a restart adds nothing."""
+    once = add_events((), _extras(10))
+    assert add_events(once, _extras(10)) == once
 
 
 def test_a_flood_keeps_the_newest() -> None:
-    """However many there are, memory is bounded, and the oldest go."""
-    events = remember((), _extras(*range(1, 1000)))
+    """Memory is limited, and the oldest are dropped."""
+    events = add_events((), _extras(*range(1, 1000)))
     assert [event.time_ns for event in events] == list(range(1000 - MAX_EVENTS, 1000))
-    assert len(remember((), _extras(1, kind="x" * 100_000))[0].kind) == 500
+    assert len(add_events((), _extras(1, kind="x" * 100_000))[0].kind) == 500
 
 
 def test_extras_without_events_change_nothing() -> None:
-    """Not even where a text looks like the tag of the field, or nothing can be read."""
-    known = remember((), _extras(10))
-    assert remember(known, b"") is known
-    assert remember(known, pb.Record(steps=[pb.StepReport(run="RRRR")]).SerializeToString()) is known
-    assert remember(known, b"R\xff\xff") is known
+    """Neither do a text that looks like the field's tag, or bytes that cannot be parsed."""
+    known = add_events((), _extras(10))
+    assert add_events(known, b"") is known
+    assert add_events(known, pb.Record(steps=[pb.StepReport(run="RRRR")]).SerializeToString()) is known
+    assert add_events(known, b"R\xff\xff") is known

@@ -38,8 +38,8 @@ def tick_of(
     )
 
 
-def test_apply_scales_and_keeps_unknown_apart_from_zero() -> None:
-    """A reading is the packed integer by its scale; what is not valid is None, and zero is zero."""
+def test_apply_scales_and_keeps_unknown_distinct_from_zero() -> None:
+    """A reading is the packed integer divided by its scale; an invalid one is None, and zero is zero."""
     fleet, layout = Fleet(), layout_of(3)
     fleet.apply(tick_of("a", 0, layout, [123, 0, None]))
     state = fleet.get("a")
@@ -49,7 +49,7 @@ def test_apply_scales_and_keeps_unknown_apart_from_zero() -> None:
 
 
 def test_apply_takes_only_newer_ticks_of_an_epoch() -> None:
-    """An older tick of the same epoch changes nothing; a new epoch begins again."""
+    """An older tick of the same epoch changes nothing; a new epoch starts again."""
     fleet, layout = Fleet(), layout_of(1)
     fleet.apply(tick_of("a", 5, layout, [50]))
     fleet.apply(tick_of("a", 4, layout, [40]))
@@ -60,16 +60,16 @@ def test_apply_takes_only_newer_ticks_of_an_epoch() -> None:
     assert state.sequence == 0
 
 
-def test_a_host_without_records_reads_nothing() -> None:
-    """A host that has only said hello has no readings."""
+def test_a_host_without_records_has_no_readings() -> None:
+    """A host that has only sent hello has none."""
     fleet = Fleet()
     state = fleet.ensure("a")
     assert fleet.readings(state) == []
     assert len(fleet.values(state)) == 0
 
 
-def test_ensure_refuses_one_host_too_many() -> None:
-    """Over the limit a new host is refused, with the setting to raise; a known one is not."""
+def test_ensure_refuses_a_host_beyond_the_limit() -> None:
+    """A new host is refused with the setting to raise; a known one is not."""
     fleet = Fleet(max_hosts=1)
     state = fleet.ensure("a")
     with pytest.raises(FleetFull, match=r"limits\.hosts is 1"):
@@ -95,8 +95,8 @@ def test_generation_grows_only_when_places_change() -> None:
     assert seen == sorted(set(seen))
 
 
-def test_the_number_of_a_gpu_is_that_of_its_hosts_newest_layout() -> None:
-    """It may be another one after a reboot; of a host or GPU that is not known there is none."""
+def test_a_gpus_number_comes_from_its_hosts_newest_layout() -> None:
+    """It may change at a reboot; unknown hosts and GPUs have none."""
     metric = gauge("gpu_power_watts", "watts", "Draw.", ("gpu", "index"))
     before, after = (
         KnownLayout(Layout(tuple(Column(metric, (gpu, str(number))) for number, gpu in enumerate(gpus))))
@@ -112,7 +112,7 @@ def test_the_number_of_a_gpu_is_that_of_its_hosts_newest_layout() -> None:
 
 
 def test_a_snapshot_does_not_change_afterwards() -> None:
-    """What was copied for another thread stays as it was."""
+    """The copy for another thread stays as it was."""
     fleet, layout = Fleet(), layout_of(1)
     fleet.apply(tick_of("b", 0, layout, [10]))
     fleet.apply(tick_of("a", 0, layout, [20]))
@@ -124,7 +124,7 @@ def test_a_snapshot_does_not_change_afterwards() -> None:
 
 
 def test_a_snapshot_of_some_hosts_holds_only_them() -> None:
-    """One host's snapshot has its readings at its own start, and unknown names are left out."""
+    """A host's readings begin at its own start, and unknown names are left out."""
     fleet = Fleet()
     for index, name in enumerate("abc"):
         fleet.apply(tick_of(name, 0, layout_of(index + 1), [index * 10] * (index + 1)))
@@ -134,7 +134,7 @@ def test_a_snapshot_of_some_hosts_holds_only_them() -> None:
 
 
 def test_forget_before_keeps_connected_hosts() -> None:
-    """Hosts long unheard of leave, but for those whose stream is open."""
+    """Hosts without recent records are removed, except those with an open stream."""
     fleet, layout = Fleet(), layout_of(1)
     for name, sequence in (("old", 1), ("open", 1), ("new", 9)):
         fleet.apply(tick_of(name, sequence, layout, [1]))
@@ -143,8 +143,8 @@ def test_forget_before_keeps_connected_hosts() -> None:
     assert [host.name for host in fleet.hosts()] == ["new", "open"]
 
 
-def test_step_reports_add_up_a_rank() -> None:
-    """Steps, seconds and tokens are sums over the live ticks; what was never said stays unknown."""
+def test_step_reports_are_summed_for_each_rank() -> None:
+    """Steps, seconds and tokens are sums over the live ticks; values never reported stay unknown."""
     fleet, layout = Fleet(), layout_of(1)
     for sequence in (1, 2):
         report = pb.StepReport(run="r", rank=3, step=10 * sequence, steps=10, step_seconds=0.5, tokens=100)
@@ -156,8 +156,8 @@ def test_step_reports_add_up_a_rank() -> None:
     assert fleet.snapshot(2 * 10**9 + 301 * 10**9).hosts[0].steps == ()
 
 
-def test_step_reports_of_too_many_ranks_and_of_no_number_are_bounded() -> None:
-    """Ranks beyond the limit push the longest silent out; negative and infinite amounts are not added."""
+def test_ranks_are_limited_and_invalid_amounts_ignored() -> None:
+    """Beyond the limit the rank with the oldest report is dropped; negative and infinite amounts are not added."""
     fleet, layout = Fleet(), layout_of(1)
     reports = [
         pb.StepReport(run=f"r{i}", steps=1, step_seconds=-math.inf, tokens=-1, loss=math.nan) for i in range(300)
@@ -170,7 +170,7 @@ def test_step_reports_of_too_many_ranks_and_of_no_number_are_bounded() -> None:
 
 
 def test_extras_that_do_not_parse_leave_the_readings() -> None:
-    """Broken extras are dropped, the readings of the tick are taken; a later tick without extras clears them."""
+    """Broken extras are dropped, the tick's readings are applied; a later tick without extras clears them."""
     fleet, layout = Fleet(), layout_of(1)
     fleet.apply(tick_of("a", 0, layout, [10], extras=b"\xff\xff"))
     state = fleet.ensure("a")
@@ -195,20 +195,22 @@ def test_extras_that_do_not_parse_leave_the_readings() -> None:
         max_size=60,
     )
 )
-def test_no_host_ever_reads_what_another_said(moves: list[tuple[int, int, bool, int]]) -> None:
-    """Whatever layouts come and go, each host reads exactly its own newest values."""
+def test_a_host_never_gets_the_readings_of_another(moves: list[tuple[int, int, bool, int]]) -> None:
+    """Whatever layouts come and go, each host has exactly its own newest values."""
     fleet = Fleet()
-    said: dict[str, list[float]] = {}
+    values_of: dict[str, list[float]] = {}
     for sequence, (host, count, leave, value) in enumerate(moves):
         name = f"host-{host}"
         if leave:
-            assert fleet.remove(name) == (name in said)
-            said.pop(name, None)
+            assert fleet.remove(name) == (name in values_of)
+            values_of.pop(name, None)
             continue
         layout = layout_of(count, scale=1)
         values: list[int | None] = list(range(value, value + count))
         fleet.apply(tick_of(name, sequence, layout, values))
-        said[name] = [float(value + i) for i in range(count)]
+        values_of[name] = [float(value + i) for i in range(count)]
     snapshot = fleet.snapshot(0)
-    assert {state.name: fleet.values(state).tolist() for state in fleet.hosts()} == said
-    assert {host.name: snapshot.arena[host.start :][: len(said[host.name])].tolist() for host in snapshot.hosts} == said
+    assert {state.name: fleet.values(state).tolist() for state in fleet.hosts()} == values_of
+    assert {
+        host.name: snapshot.arena[host.start :][: len(values_of[host.name])].tolist() for host in snapshot.hosts
+    } == values_of

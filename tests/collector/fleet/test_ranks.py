@@ -1,4 +1,4 @@
-"""The table of ranks: who has a row, and who leaves."""
+"""The table of ranks: which ranks have a row, and when they are removed."""
 
 import math
 
@@ -7,14 +7,14 @@ import numpy as np
 from flyball_collector.fleet.host import HostState
 from flyball_collector.fleet.ranks import MAX_RANKS_OF_A_HOST, Ranks
 from flyball_proto.v1 import telemetry_pb2 as pb
-from tests.collector.fleet.reports import SECOND, START, hear, report
+from tests.collector.fleet.step_reports import SECOND, START, add_reports, report
 
 
-def test_silent_ranks_leave_unless_their_process_is_there() -> None:
-    """After five minutes; a process that still speaks for the run may hang, and stays for a day."""
+def test_ranks_without_reports_are_removed_unless_their_process_exists() -> None:
+    """After five minutes; a process of the run may hang, so its rank stays for a day."""
     ranks = Ranks()
-    hear(ranks, 0, report(0), host="a")
-    hear(ranks, 0, report(1), host="b")
+    add_reports(ranks, 0, report(0), host="a")
+    add_reports(ranks, 0, report(1), host="b")
     held = HostState("b", tenancy=pb.Tenancy(members=[pb.Member(pid=1, run="r", rank=1)]))
     ranks.advance((START + 301) * SECOND, {"b": held})
     assert [key.host for key in ranks.keys] == ["b"]
@@ -23,27 +23,27 @@ def test_silent_ranks_leave_unless_their_process_is_there() -> None:
     assert len(ranks) == 0
 
 
-def test_a_host_and_the_table_hold_only_so_many() -> None:
-    """The longest silent of a host makes room; what does not fit the table is refused and counted."""
+def test_the_ranks_of_a_host_and_of_the_table_are_limited() -> None:
+    """The host's rank with the oldest report makes room; a rank beyond the table's limit is refused and counted."""
     ranks = Ranks(max_ranks=300)
     for rank in range(MAX_RANKS_OF_A_HOST + 4):
-        hear(ranks, rank, report(rank))
+        add_reports(ranks, rank, report(rank))
     assert len(ranks) == MAX_RANKS_OF_A_HOST
     assert min(key.rank for key in ranks.keys) == 4
     for rank in range(50):
-        hear(ranks, 270, report(rank), host="b")
+        add_reports(ranks, 270, report(rank), host="b")
     assert (len(ranks), ranks.refused) == (300, 6)
     ranks.forget("a")
     assert {key.host for key in ranks.keys} == {"b"}
 
 
-def test_a_row_that_is_given_again_knows_nothing_of_before() -> None:
-    """A newcomer's sums and rings are its own."""
+def test_a_reused_row_starts_empty() -> None:
+    """A new rank has its own sums and rings."""
     ranks = Ranks()
     for second in range(20):
-        hear(ranks, second, report(0, tokens=5, loss=math.nan))
+        add_reports(ranks, second, report(0, tokens=5, loss=math.nan))
     ranks.forget("a")
-    hear(ranks, 21, report(7), host="c")
+    add_reports(ranks, 21, report(7), host="c")
     assert ranks.counts.tolist() == [1]
     assert ranks.column("bad_losses").tolist() == [0]
     assert np.isnan(ranks.column("tokens")).all()

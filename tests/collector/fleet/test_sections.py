@@ -1,4 +1,4 @@
-"""What the names of sections say."""
+"""The classification of sections by name."""
 
 import pytest
 
@@ -17,5 +17,5 @@ from flyball_collector.fleet.sections import is_own, is_waiting
     ],
 )
 def test_names_of_sections(name: str, own: bool, waiting: bool) -> None:
-    """A name says whether others can hold the rank up in it."""
+    """The name shows whether other ranks can delay a rank in the section."""
     assert (is_own(name), is_waiting(name)) == (own, waiting)

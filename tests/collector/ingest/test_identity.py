@@ -1,4 +1,4 @@
-"""Who may speak for a host: its name is clean, and its certificate says the same."""
+"""The identity of a host: its name is valid, and its certificate contains the name."""
 
 from pathlib import Path
 
@@ -24,8 +24,8 @@ def agent_credentials(authority: Authority, issued: Issued) -> grpc.ChannelCrede
     )
 
 
-async def test_a_certificate_speaks_for_its_host_alone(tmp_path: Path) -> None:
-    """With its own certificate a host is served; with another's it is told whose it is."""
+async def test_a_certificate_serves_only_its_host(tmp_path: Path) -> None:
+    """With its own certificate a host is served; with another one the answer names that certificate's host."""
     authority = Authority(tmp_path / "certs")
     authority.initialise()
     collector = authority.issue("collector", Part.COLLECTOR)
@@ -38,7 +38,7 @@ async def test_a_certificate_speaks_for_its_host_alone(tmp_path: Path) -> None:
         await agent.send(make_epoch().id, [make_record(n, LAYOUT) for n in range(60)])
         await agent.acknowledged(60)
         thief = await AgentDouble.connect(running.port, "host1", other)
-        await thief.say(pb.AgentMessage(hello=make_hello("host1")))
+        await thief.write(pb.AgentMessage(hello=make_hello("host1")))
         code, message = await thief.ended()
         assert code is grpc.StatusCode.PERMISSION_DENIED
         assert "host2" in message
@@ -50,8 +50,8 @@ async def test_a_certificate_speaks_for_its_host_alone(tmp_path: Path) -> None:
         await thief.close()
 
 
-async def test_without_a_certificate_nobody_is_served(tmp_path: Path) -> None:
-    """The handshake itself fails."""
+async def test_without_a_certificate_no_agent_is_served(tmp_path: Path) -> None:
+    """The TLS handshake fails."""
     authority = Authority(tmp_path / "certs")
     authority.initialise()
     collector = authority.issue("collector", Part.COLLECTOR)
@@ -59,7 +59,7 @@ async def test_without_a_certificate_nobody_is_served(tmp_path: Path) -> None:
     async with running_ingest(MemoryStore(), contexts=ServerContexts(files)) as running:
         anonymous = grpc.ssl_channel_credentials(authority.ca_file.read_bytes())
         agent = await AgentDouble.connect(running.port, "host1", anonymous)
-        await agent.say(pb.AgentMessage(hello=make_hello("host1")))
+        await agent.write(pb.AgentMessage(hello=make_hello("host1")))
         code, _ = await agent.ended(10)
         assert code is grpc.StatusCode.UNAVAILABLE
         assert running.fleet.hosts() == []
@@ -67,21 +67,21 @@ async def test_without_a_certificate_nobody_is_served(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a", "gpu-01", "node_3.rack7.example.org", "A" * 253])
-def test_usual_names_pass(name: str) -> None:
-    """Names as hosts have them are taken."""
+def test_usual_names_are_accepted(name: str) -> None:
+    """Common forms of host names are valid."""
     assert check_host(name) == name
 
 
 @pytest.mark.parametrize("name", ["", "-a", "a-", ".", "a b", "a/b", "a\n", "ä", "a" * 254, '"', "a\x00"])
 def test_other_names_are_refused(name: str) -> None:
-    """What could do harm in a metric, a path or a page is refused."""
+    """Names that could break a metric, a path or a page are refused."""
     with pytest.raises(Rejection):
         check_host(name)
 
 
 @given(st.text(max_size=300))
-def test_any_text_is_a_name_or_refused(name: str) -> None:
-    """What passes consists of letters, digits and three signs."""
+def test_any_text_is_valid_or_refused(name: str) -> None:
+    """A valid name consists of letters, digits and three punctuation characters."""
     try:
         check_host(name)
     except Rejection:
@@ -90,8 +90,8 @@ def test_any_text_is_a_name_or_refused(name: str) -> None:
     assert name.isascii()
 
 
-def test_a_certificate_speaks_for_its_names() -> None:
-    """Any of its names will do; a certificate without any stands for nobody."""
+def test_a_certificate_serves_all_its_names() -> None:
+    """Any of its names is accepted; a certificate without names serves no host."""
     check_certificate("b", frozenset({"a", "b"}))
     with pytest.raises(Rejection, match="a, b"):
         check_certificate("c", frozenset({"a", "b"}))

@@ -1,9 +1,9 @@
-"""Limits: a rate with a burst, and a number an hour."""
+"""Rate limits: a rate with a burst, and a number an hour."""
 
 from flyball_collector.ingest.limits import HourlyQuota, TokenBucket
 
 
-def test_a_burst_passes_and_a_flood_does_not() -> None:
+def test_a_burst_is_allowed_and_a_flood_is_not() -> None:
     """Ten seconds' worth at once, then the rate."""
     bucket = TokenBucket(10, now=0)
     assert bucket.take(100, 0)
@@ -15,7 +15,7 @@ def test_a_burst_passes_and_a_flood_does_not() -> None:
 
 
 def test_repeating_a_definition_is_free() -> None:
-    """Only different ones count, and an hour later the count begins again."""
+    """Only different ones count, and after an hour the count starts again."""
     quota = HourlyQuota(2, now=0)
     assert quota.allows(1, 0)
     assert quota.allows(2, 1)

@@ -1,4 +1,4 @@
-"""The ingest server over real gRPC: what agents say, hear, and find in the store."""
+"""The ingest server over real gRPC: what agents send and receive, and what is in the store."""
 
 import asyncio
 import time
@@ -45,7 +45,7 @@ def records(first: int, following: int) -> list[bytes]:
 
 
 def stored(store: Store, host: str = "host1", epoch: bytes = EPOCH.id) -> list[int]:
-    """Every sequence in the store, as often as it is there."""
+    """Return every stored sequence, with repetitions."""
     return [
         int(sequence)
         for block in store.read_blocks(host, 0, 1 << 62)
@@ -63,7 +63,7 @@ async def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
 
 
 async def test_a_minute_is_stored_once_and_acknowledged(store: FlakyStore) -> None:
-    """A full block is stored, shown, and only then acknowledged up to its end."""
+    """A full block is stored and shown, and only then acknowledged up to its end."""
     async with running_ingest(store) as running:
         agent = await AgentDouble.connect(running.port)
         welcome = await agent.greet(layout=LAYOUT)
@@ -79,8 +79,8 @@ async def test_a_minute_is_stored_once_and_acknowledged(store: FlakyStore) -> No
         await agent.close()
 
 
-async def test_repetition_and_disorder_change_nothing(store: FlakyStore) -> None:
-    """Duplicated and reordered records are stored once each, in order."""
+async def test_repeated_and_reordered_records_are_stored_once(store: FlakyStore) -> None:
+    """Each is stored once, in order."""
     async with running_ingest(store) as running:
         agent = await AgentDouble.connect(running.port)
         await agent.greet(layout=LAYOUT)
@@ -93,7 +93,7 @@ async def test_repetition_and_disorder_change_nothing(store: FlakyStore) -> None
 
 
 async def test_an_open_block_is_written_when_its_stream_ends(store: FlakyStore) -> None:
-    """The last part of a minute is durable although nobody could be told; the next welcome tells it."""
+    """The last part of a minute is durable although its stream was gone; the next welcome acknowledges it."""
     async with running_ingest(store) as running:
         agent = await AgentDouble.connect(running.port)
         await agent.greet(layout=LAYOUT)
@@ -111,7 +111,7 @@ async def test_an_open_block_is_written_when_its_stream_ends(store: FlakyStore) 
 
 
 async def test_open_blocks_are_written_when_the_collector_stops(store: FlakyStore) -> None:
-    """A graceful stop ends streams with UNAVAILABLE and leaves nothing unwritten; a new collector knows."""
+    """A graceful stop ends streams with UNAVAILABLE and leaves nothing unwritten; a new collector continues from it."""
     async with running_ingest(store) as running:
         agent = await AgentDouble.connect(running.port)
         await agent.greet(layout=LAYOUT)
@@ -129,8 +129,8 @@ async def test_open_blocks_are_written_when_the_collector_stops(store: FlakyStor
         await agent.close()
 
 
-async def test_a_silent_host_has_its_block_written(store: FlakyStore) -> None:
-    """Ten silent seconds (here: less) are enough to write what a host said last."""
+async def test_a_host_that_stops_reporting_has_its_block_written(store: FlakyStore) -> None:
+    """Ten seconds (here: less) without a record are enough."""
     settings = CollectorSettings(grpc=LOOPBACK, not_reporting_after_seconds=0.5, send_every_seconds=0.1)
     async with running_ingest(store, settings) as running:
         agent = await AgentDouble.connect(running.port)
@@ -143,12 +143,12 @@ async def test_a_silent_host_has_its_block_written(store: FlakyStore) -> None:
 
 
 async def test_lost_sequences_settle(store: FlakyStore) -> None:
-    """What an agent declares lost is stored as lost, and acknowledged with the rest."""
+    """Sequences that an agent declares lost are stored as lost and acknowledged with the rest."""
     async with running_ingest(store) as running:
         agent = await AgentDouble.connect(running.port)
         await agent.greet(layout=LAYOUT)
         await agent.send(EPOCH.id, records(50, 130))
-        await agent.say(pb.AgentMessage(lost=pb.Lost(epoch=EPOCH.id, ranges=[pb.Range(first=0, next=50)])))
+        await agent.write(pb.AgentMessage(lost=pb.Lost(epoch=EPOCH.id, ranges=[pb.Range(first=0, next=50)])))
         await agent.acknowledged(120)
         [first, _] = store.read_blocks("host1", 0, 1 << 62)
         assert first.lost == RangeSet([(0, 50)])
@@ -157,13 +157,13 @@ async def test_lost_sequences_settle(store: FlakyStore) -> None:
 
 
 async def test_a_malformed_record_is_refused_and_the_rest_settles(store: FlakyStore) -> None:
-    """A record of the wrong size is refused with a reason, quarantined, counted; its neighbours are stored."""
+    """A record of the wrong size is refused with a reason, sampled and counted; its neighbours are stored."""
     wrong = make_record(7, make_layout(4), digest=LAYOUT.digest)
     async with running_ingest(store) as running:
         agent = await AgentDouble.connect(running.port)
         await agent.greet(layout=LAYOUT)
         await agent.send(EPOCH.id, [*records(0, 7), wrong, b"\xff\xff", *records(8, 60)])
-        refused = (await agent.hear("refused")).refused
+        refused = (await agent.receive("refused")).refused
         assert [(part.first, part.next) for part in refused.ranges] == [(7, 8)]
         assert refused.reason == "values"
         await agent.acknowledged(60)
@@ -174,14 +174,14 @@ async def test_a_malformed_record_is_refused_and_the_rest_settles(store: FlakySt
 
 
 async def test_the_end_of_an_ended_epoch_settles(store: FlakyStore) -> None:
-    """The last, partial block of an epoch that is over is acknowledged when all of it came."""
+    """The last, partial block of an ended epoch is acknowledged when it is complete."""
     old, new = make_epoch(1), make_epoch(2)
     async with running_ingest(store) as running:
         agent = await AgentDouble.connect(running.port)
         spooled = pb.SpooledEpoch(epoch=old, first=0, next=70, ended=True)
         await agent.greet(spooled, pb.SpooledEpoch(epoch=new), layout=LAYOUT)
         await agent.send(new.id, records(0, 1), backlog_bytes=5000)
-        grant = await agent.hear("replay_grant")
+        grant = await agent.receive("replay_grant")
         assert grant.replay_grant.bytes > 100_000
         await agent.send(old.id, records(0, 70), replay=True)
         acknowledged = await agent.acknowledged(70)
@@ -193,8 +193,8 @@ async def test_the_end_of_an_ended_epoch_settles(store: FlakyStore) -> None:
         await agent.close()
 
 
-async def test_the_newest_stream_supersedes(store: FlakyStore) -> None:
-    """A second stream of a host ends the first with ABORTED, and goes on undisturbed."""
+async def test_the_newest_stream_supersedes_the_older(store: FlakyStore) -> None:
+    """A second stream of a host ends the first with ABORTED and continues."""
     async with running_ingest(store) as running:
         first = await AgentDouble.connect(running.port)
         await first.greet(layout=LAYOUT)
@@ -216,8 +216,8 @@ async def test_the_newest_stream_supersedes(store: FlakyStore) -> None:
         await second.close()
 
 
-async def test_two_machines_of_one_name_are_noticed(store: FlakyStore) -> None:
-    """An epoch that was left and comes back belongs to another machine: the host is marked as a duplicate."""
+async def test_two_machines_of_one_name_are_detected(store: FlakyStore) -> None:
+    """An old epoch that becomes current again belongs to another machine: the host is marked as a duplicate."""
     one, other = pb.SpooledEpoch(epoch=make_epoch(1)), pb.SpooledEpoch(epoch=make_epoch(2, boot_id="boot-2"))
     async with running_ingest(store) as running:
         agents = []
@@ -233,7 +233,7 @@ async def test_two_machines_of_one_name_are_noticed(store: FlakyStore) -> None:
 
 
 async def test_a_store_that_fails_acknowledges_nothing_and_recovers(store: FlakyStore) -> None:
-    """While the store is down hosts stay live and nothing is acknowledged; afterwards everything is, by itself."""
+    """While the store is down, hosts stay live and nothing is acknowledged; afterwards everything is, without help."""
     async with running_ingest(store) as running:
         store.down = True
         agent = await AgentDouble.connect(running.port)
@@ -244,7 +244,7 @@ async def test_a_store_that_fails_acknowledges_nothing_and_recovers(store: Flaky
         state = running.fleet.get("host1")
         assert state is not None
         assert state.sequence == 59
-        assert not [m for m in agent.heard if m.HasField("acknowledgement")]
+        assert not [m for m in agent.received if m.HasField("acknowledgement")]
         store.down = False
         await agent.acknowledged(60, seconds=15)
         assert stored(store) == list(range(60))
@@ -252,8 +252,8 @@ async def test_a_store_that_fails_acknowledges_nothing_and_recovers(store: Flaky
         await agent.close()
 
 
-async def test_over_budget_rows_are_let_go_and_asked_for_again(store: FlakyStore) -> None:
-    """Memory stays bounded while the store is down; afterwards the collector asks again, and nothing is missing."""
+async def test_rows_over_budget_are_dropped_and_requested_again(store: FlakyStore) -> None:
+    """Memory stays limited while the store is down; afterwards the collector requests the rows, and none is missing."""
     layout = make_layout(500)
     limits = LimitSettings(open_blocks_bytes=250_000, records_per_second=1000)
     settings = CollectorSettings(grpc=LOOPBACK, limits=limits)
@@ -269,7 +269,7 @@ async def test_over_budget_rows_are_let_go_and_asked_for_again(store: FlakyStore
         assert running.server.open_bytes < 2 * 250_000
         store.down = False
         while len(stored(store)) < 240:
-            rewind = (await agent.hear("rewind", 20)).rewind
+            rewind = (await agent.receive("rewind", 20)).rewind
             for start in range(int(getattr(rewind, "from")), 240, 20):
                 await agent.send(EPOCH.id, everything[start : start + 20])
                 await asyncio.sleep(0.05)
@@ -292,13 +292,13 @@ async def test_over_budget_rows_are_let_go_and_asked_for_again(store: FlakyStore
         ),
     ],
 )
-async def test_a_wrong_beginning_is_told(
+async def test_a_wrong_first_message_is_refused(
     store: FlakyStore, message: pb.AgentMessage, code: grpc.StatusCode, word: str
 ) -> None:
-    """A stream that does not begin as agreed ends with a status and a message that says why."""
+    """The stream ends with a status and a message with the reason."""
     async with running_ingest(store) as running:
         agent = await AgentDouble.connect(running.port)
-        await agent.say(message)
+        await agent.write(message)
         found, text = await agent.ended()
         assert found is code
         assert word in text
@@ -307,21 +307,21 @@ async def test_a_wrong_beginning_is_told(
 
 
 async def test_a_newer_agent_is_served(store: FlakyStore) -> None:
-    """A newer protocol is welcome; its unknown kinds are ignored."""
+    """A newer protocol is accepted; its unknown kinds are ignored."""
     unknown = pb.AgentMessage.FromString(b"\x3a\x03abc")
     async with running_ingest(store) as running:
         agent = await AgentDouble.connect(running.port)
-        await agent.say(pb.AgentMessage(hello=make_hello("host1", protocol=99)))
-        await agent.hear("welcome")
-        await agent.say(unknown)
-        await agent.say(pb.AgentMessage(definition=make_definition(LAYOUT)))
+        await agent.write(pb.AgentMessage(hello=make_hello("host1", protocol=99)))
+        await agent.receive("welcome")
+        await agent.write(unknown)
+        await agent.write(pb.AgentMessage(definition=make_definition(LAYOUT)))
         await agent.send(EPOCH.id, records(0, 60))
         await agent.acknowledged(60)
         await agent.close()
 
 
 async def test_too_many_records_a_second_end_the_stream(store: FlakyStore) -> None:
-    """A host over its rate is told so, and its neighbour does not notice."""
+    """A host over its rate gets the reason, and other hosts are not affected."""
     settings = CollectorSettings(grpc=LOOPBACK, limits=LimitSettings(records_per_second=10))
     async with running_ingest(store, settings) as running:
         neighbour = await AgentDouble.connect(running.port, "neighbour")
@@ -338,8 +338,8 @@ async def test_too_many_records_a_second_end_the_stream(store: FlakyStore) -> No
         await neighbour.close()
 
 
-async def test_a_replay_is_taken_whatever_it_is_made_of(store: FlakyStore) -> None:
-    """Stretches, repetitions, gaps that are filled later and a record that is refused: all settles, each once."""
+async def test_any_mix_of_replayed_records_settles(store: FlakyStore) -> None:
+    """Batches, repetitions, gaps that are filled later and a refused record: each settles once."""
     broken = make_record(95, LAYOUT)[:-3]
     async with running_ingest(store) as running:
         agent = await AgentDouble.connect(running.port)
@@ -356,7 +356,7 @@ async def test_a_replay_is_taken_whatever_it_is_made_of(store: FlakyStore) -> No
 
 
 async def test_replay_without_a_grant_is_refused(store: FlakyStore) -> None:
-    """Replay is by invitation: far more than was granted ends the stream."""
+    """Far more than the grant ends the stream."""
     settings = CollectorSettings(grpc=LOOPBACK, limits=LimitSettings(replay_message_bytes=1024))
     async with running_ingest(store, settings) as running:
         agent = await AgentDouble.connect(running.port)
@@ -368,23 +368,23 @@ async def test_replay_without_a_grant_is_refused(store: FlakyStore) -> None:
 
 
 async def test_too_many_streams_and_hosts_are_refused(store: FlakyStore) -> None:
-    """Streams and hosts over their limits get a status that names the setting."""
+    """The status names the setting."""
     settings = CollectorSettings(grpc=LOOPBACK, limits=LimitSettings(hosts=1, streams=2))
     async with running_ingest(store, settings) as running:
         first = await AgentDouble.connect(running.port, "a")
         await first.greet()
         second = await AgentDouble.connect(running.port, "b")
-        await second.say(pb.AgentMessage(hello=make_hello("b")))
+        await second.write(pb.AgentMessage(hello=make_hello("b")))
         code, text = await second.ended()
         assert (code, "limits.hosts" in text) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
-        silent = await AgentDouble.connect(running.port, "c")
+        idle = await AgentDouble.connect(running.port, "c")
         await until(lambda: running.server.streams == 1)
-        await silent.call.wait_for_connection()
+        await idle.call.wait_for_connection()
         third = await AgentDouble.connect(running.port, "d")
         await until(lambda: running.server.streams == 2)
         code, text = await third.ended()
         assert (code, "limits.streams" in text) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
-        for agent in (first, second, silent, third):
+        for agent in (first, second, idle, third):
             await agent.close()
 
 
@@ -401,8 +401,8 @@ async def test_recent_rows_are_readable_before_they_are_stored(store: FlakyStore
         await agent.close()
 
 
-async def test_a_store_that_hangs_delays_nobody(store: FlakyStore) -> None:
-    """A call past its time limit makes the store count as down; hosts stay live, and all is well when it answers."""
+async def test_a_store_that_hangs_does_not_delay_hosts(store: FlakyStore) -> None:
+    """A call past its time limit marks the store as down; hosts stay live, and it recovers when the call returns."""
     settings = CollectorSettings(grpc=LOOPBACK, store=StoreSettings(time_limit_seconds=0.3))
     async with running_ingest(store, settings) as running:
         agent = await AgentDouble.connect(running.port)
@@ -418,8 +418,8 @@ async def test_a_store_that_hangs_delays_nobody(store: FlakyStore) -> None:
         await agent.close()
 
 
-async def test_a_message_over_the_limit_ends_its_stream_alone(store: FlakyStore) -> None:
-    """A message of more than limits.message_bytes is refused by status; neighbours do not notice."""
+async def test_a_message_over_the_limit_ends_only_its_stream(store: FlakyStore) -> None:
+    """A message of more than limits.message_bytes is refused with a status; other hosts are not affected."""
     settings = CollectorSettings(grpc=LOOPBACK, limits=LimitSettings(message_bytes=100_000))
     async with running_ingest(store, settings) as running:
         neighbour = await AgentDouble.connect(running.port, "neighbour")
@@ -435,18 +435,18 @@ async def test_a_message_over_the_limit_ends_its_stream_alone(store: FlakyStore)
         await neighbour.close()
 
 
-async def test_garbage_ends_its_stream(store: FlakyStore) -> None:
-    """Bytes that are no message get INVALID_ARGUMENT."""
+async def test_an_invalid_message_ends_its_stream(store: FlakyStore) -> None:
+    """Bytes that are not an AgentMessage get INVALID_ARGUMENT."""
     async with running_ingest(store) as running:
         async with aio.insecure_channel(f"localhost:{running.port}") as channel:
-            call = channel.stream_stream(CONNECT)()  # type: ignore[call-arg]  # requests are written
+            call = channel.stream_stream(CONNECT)()  # type: ignore[call-arg]  # the stubs know only the form with an iterator of requests
             await call.write(b"\xff\xff\xff")
             assert await call.code() is grpc.StatusCode.INVALID_ARGUMENT
         assert running.server.counts.rejected_streams["unreadable"] == 1
 
 
-async def test_records_of_an_epoch_that_hello_did_not_name_end_the_stream(store: FlakyStore) -> None:
-    """The agent says hello again, and nothing is lost; on the same stream it may do so, too."""
+async def test_records_of_an_unlisted_epoch_end_the_stream(store: FlakyStore) -> None:
+    """A new hello, also on the same stream, lists further epochs, and nothing is lost."""
     other = make_epoch(9)
     async with running_ingest(store) as running:
         agent = await AgentDouble.connect(running.port)
@@ -457,12 +457,12 @@ async def test_records_of_an_epoch_that_hello_did_not_name_end_the_stream(store:
         await agent.send(b"?" * 16, records(0, 60))
         code, text = await agent.ended()
         assert code is grpc.StatusCode.FAILED_PRECONDITION
-        assert "say hello again" in text
+        assert "send hello again" in text
         await agent.close()
 
 
-async def test_the_clock_is_corrected_and_the_skew_shown(store: FlakyStore) -> None:
-    """Collector time comes from the boot clock; a host whose wall clock is years off is seen to be."""
+async def test_times_are_corrected_and_the_skew_is_shown(store: FlakyStore) -> None:
+    """Collector time comes from the boot clock; the skew of a wall clock that is years off is reported."""
     async with running_ingest(store) as running:
         agent = await AgentDouble.connect(running.port)
         await agent.greet(layout=LAYOUT)
@@ -476,7 +476,7 @@ async def test_the_clock_is_corrected_and_the_skew_shown(store: FlakyStore) -> N
 
 
 async def test_health_is_served(store: FlakyStore) -> None:
-    """The standard health service says SERVING for the telemetry service."""
+    """The standard health service reports SERVING for the telemetry service."""
     async with running_ingest(store) as running, aio.insecure_channel(f"localhost:{running.port}") as channel:
         check = channel.unary_unary(
             "/grpc.health.v1.Health/Check",
@@ -488,7 +488,7 @@ async def test_health_is_served(store: FlakyStore) -> None:
 
 
 async def test_a_removed_host_is_gone(store: FlakyStore) -> None:
-    """Its stream ends, and what it said and was not stored yet is dropped."""
+    """Its stream ends, and its unstored data are dropped."""
     async with running_ingest(store) as running:
         agent = await AgentDouble.connect(running.port)
         await agent.greet(layout=LAYOUT)
@@ -502,8 +502,8 @@ async def test_a_removed_host_is_gone(store: FlakyStore) -> None:
         await agent.close()
 
 
-async def test_what_is_counted_is_exported(store: FlakyStore) -> None:
-    """Once a second the collector's own metrics catch up."""
+async def test_counts_are_exported(store: FlakyStore) -> None:
+    """The collector's own metrics are updated once a second."""
     async with running_ingest(store) as running:
         agent = await AgentDouble.connect(running.port)
         await agent.greet(layout=LAYOUT)

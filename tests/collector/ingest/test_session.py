@@ -1,4 +1,4 @@
-"""A stream of its own: what is left of it when it is over."""
+"""A session: nothing remains of it when it is over."""
 
 import asyncio
 import gc
@@ -9,8 +9,8 @@ from flyball_collector.store.memory import MemoryStore
 from flyball_collector.testing import AgentDouble, make_epoch, make_layout, make_record, running_ingest
 
 
-async def test_a_stream_that_is_over_leaves_nothing_in_a_circle() -> None:
-    """Garbage of two thousand streams that break off at once would hold the loop up for a second."""
+async def test_a_stream_that_ended_leaves_no_reference_cycle() -> None:
+    """Collecting the garbage of two thousand streams that end at once would block the event loop for a second."""
     layout, epoch = make_layout(), make_epoch()
     async with running_ingest(MemoryStore()) as running:
         agent = await AgentDouble.connect(running.port)

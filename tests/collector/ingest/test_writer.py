@@ -1,4 +1,4 @@
-"""The writer: one block that the store will not have must not hold up the others, nor its own host for ever."""
+"""The writer: a block that the store refuses must not hold up other blocks or its own host."""
 
 import asyncio
 import os
@@ -7,22 +7,22 @@ from collections.abc import Sequence
 import pytest
 
 from flyball_collector.blocks.block import Block, BlockKey
-from flyball_collector.ingest.builder import LARGE_FLEET
+from flyball_collector.ingest.block_buffer import BlockBuffer, OpenBlock
+from flyball_collector.ingest.block_builder import LARGE_FLEET
 from flyball_collector.ingest.counts import Counts
-from flyball_collector.ingest.gather import Gatherer, OpenBlock
 from flyball_collector.ingest.writer import BlockWriter
 from flyball_collector.store.contract import StoreError
 from flyball_collector.store.memory import MemoryStore
 from flyball_collector.testing import AgentDouble, make_epoch, make_layout, make_record, running_ingest
 from flyball_proto.ranges import RangeSet
-from tests.collector.ingest.test_gather import open_block, tick
+from tests.collector.ingest.test_block_buffer import open_block, tick
 
 LAYOUT = make_layout()
 EPOCH = make_epoch()
 
 
 class Picky(MemoryStore):
-    """Will not have the rows of one host."""
+    """Refuses the rows of one host."""
 
     def put_blocks(self, blocks: Sequence[Block]) -> list[RangeSet]:
         if any(block.key.host == "bad" and block.present for block in blocks):
@@ -31,7 +31,7 @@ class Picky(MemoryStore):
 
 
 async def test_a_block_that_the_store_refuses_is_refused() -> None:
-    """Its neighbours in the batch are stored; its own sequences settle as refused, so that the agent goes on."""
+    """Its neighbours in the batch are stored; its own sequences settle as refused, so that the agent continues."""
     store = Picky()
     async with running_ingest(store) as running:
         bad, good = await AgentDouble.connect(running.port, "bad"), await AgentDouble.connect(running.port, "good")
@@ -51,7 +51,7 @@ async def test_a_block_that_the_store_refuses_is_refused() -> None:
 
 
 async def test_definitions_are_stored_before_the_blocks_that_need_them() -> None:
-    """Whoever reads a block finds its layout."""
+    """A reader of a block finds its layout."""
 
     class Ordered(MemoryStore):
         def put_blocks(self, blocks: Sequence[Block]) -> list[RangeSet]:
@@ -66,20 +66,20 @@ async def test_definitions_are_stored_before_the_blocks_that_need_them() -> None
         await agent.close()
 
 
-async def test_a_large_fleet_has_a_builder_that_ends_with_the_writer() -> None:
-    """A process is started by the first block of so many hosts, and nobody is left behind."""
-    gatherer, stored = Gatherer(1 << 30), asyncio.Queue[BlockKey]()
+async def test_a_large_fleet_has_a_builder_process_that_ends_with_the_writer() -> None:
+    """The first block beyond the size of a large fleet starts it."""
+    buffer, stored = BlockBuffer(1 << 30), asyncio.Queue[BlockKey]()
 
     async def write(block: OpenBlock) -> None:
-        gatherer.add(block, tick(block.key.number * block.ticks))
-        gatherer.ready(block)
+        buffer.add(block, tick(block.key.number * block.ticks))
+        buffer.mark_ready(block)
         assert await asyncio.wait_for(stored.get(), 20) == block.key
 
-    writer = BlockWriter(MemoryStore(), gatherer, Counts(), lambda key, _: stored.put_nowait(key), 20)
+    writer = BlockWriter(MemoryStore(), buffer, Counts(), lambda key, _: stored.put_nowait(key), 20)
     running = asyncio.create_task(writer.run())
-    await write(open_block(gatherer))
+    await write(open_block(buffer))
     assert not writer.builder_pid
-    newest = [open_block(gatherer, number) for number in range(1, LARGE_FLEET + 1)][-1]
+    newest = [open_block(buffer, number) for number in range(1, LARGE_FLEET + 1)][-1]
     await write(newest)
     pid = writer.builder_pid
     assert pid is not None

@@ -1,4 +1,4 @@
-"""What the collector does by the clock."""
+"""The periodic jobs."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -9,8 +9,8 @@ import structlog
 
 from flyball_collector.blocks.testing import START_NS, TEMPERATURE, small_block, small_layout
 from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.jobs.jobs import Jobs, tidy
 from flyball_collector.jobs.schedule import start_jobs
-from flyball_collector.jobs.work import Jobs, tidy
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.settings import CollectorSettings, StoreSettings
 from flyball_collector.store.definitions import definition_id
@@ -18,8 +18,8 @@ from flyball_collector.store.memory import MemoryStore
 from flyball_collector.store.minutes import HOUR_NS
 from flyball_collector.store.sqlite import SqliteStore
 from flyball_collector.testing import FlakyStore
-from flyball_collector.timeline.documents import EVENT, puts_of
 from flyball_collector.timeline.entry import entry_of
+from flyball_collector.timeline.entry_documents import EVENT, puts_of
 from flyball_collector.timeline.testing import make_event
 
 SETTINGS = CollectorSettings(store=StoreSettings(seconds_hours=2, minutes_days=1))
@@ -37,8 +37,8 @@ def runs(metrics: OwnMetrics, job: str, outcome: str) -> float | None:
     return metrics.registry.get_sample_value("flyball_collector_job_runs_total", labels)
 
 
-def test_seconds_go_after_their_minutes_are_kept() -> None:
-    """What was never rolled up, for the collector was down, is rolled up before it expires."""
+def test_seconds_are_deleted_after_their_minutes_are_stored() -> None:
+    """Blocks that were never rolled up, because the collector was down, are rolled up before they expire."""
     store = filled()
     dropped, size = tidy(store, SETTINGS.store, START_NS + 10 * HOUR_NS)
     assert (dropped, size) == (90, store.size_bytes())
@@ -46,16 +46,16 @@ def test_seconds_go_after_their_minutes_are_kept() -> None:
     assert len(series.times_ns) == 90
 
 
-def test_minutes_go_in_their_time() -> None:
-    """Minute series expire too, and what is young stays."""
+def test_minutes_are_deleted_after_their_time() -> None:
+    """Minute series expire as well, and recent ones stay."""
     store = filled()
     assert tidy(store, SETTINGS.store, START_NS + HOUR_NS)[0] == 0
     tidy(store, SETTINGS.store, START_NS + 26 * HOUR_NS)
     assert store.read_minutes("a", [TEMPERATURE.name], 0, START_NS + HOUR_NS * 100) == []
 
 
-async def test_jobs_run_until_the_stack_is_unwound() -> None:
-    """The scheduler really runs each job, and stops with its owner."""
+async def test_jobs_run_until_the_stack_is_closed() -> None:
+    """The scheduler runs each job, and stops with its owner."""
     metrics = OwnMetrics()
     async with AsyncExitStack() as stack:
         start_jobs(
@@ -68,8 +68,8 @@ async def test_jobs_run_until_the_stack_is_unwound() -> None:
     assert (metrics.registry.get_sample_value("flyball_collector_store_bytes") or 0) > 0
 
 
-async def test_hosts_long_unheard_of_leave_the_fleet() -> None:
-    """A host without a stream goes after its time; the others stay."""
+async def test_hosts_without_recent_records_are_removed() -> None:
+    """A host without a stream is removed after its time; the others stay."""
     fleet, metrics = Fleet(), OwnMetrics()
     for name, hours in (("old", 0), ("young", 20)):
         fleet.ensure(name).received_ns = START_NS + hours * HOUR_NS
@@ -78,7 +78,7 @@ async def test_hosts_long_unheard_of_leave_the_fleet() -> None:
 
 
 async def test_a_store_that_fails_is_logged_once_and_counted(tmp_path: Path) -> None:
-    """Each failure counts; the log has the first, and the recovery."""
+    """Each failure is counted; only the first and the recovery are logged."""
     metrics, path = OwnMetrics(), tmp_path / "flyball.db"
     store = SqliteStore(path)
     store.close()
@@ -86,19 +86,19 @@ async def test_a_store_that_fails_is_logged_once_and_counted(tmp_path: Path) -> 
     with structlog.testing.capture_logs() as logs:
         await jobs.tidy_store()
         await jobs.tidy_store()
-    assert [(line["event"], line["log_level"]) for line in logs] == [("store_not_tidied", "error")]
+    assert [(line["event"], line["log_level"]) for line in logs] == [("store_tidy_failed", "error")]
     assert runs(metrics, "tidy_store", "failed") == 2
 
 
-def test_no_limit_means_no_limit() -> None:
-    """`max_bytes = 0` drops nothing for its size."""
+def test_zero_means_no_size_limit() -> None:
+    """`max_bytes = 0` deletes nothing because of its size."""
     store = filled()
     settings = msgspec.structs.replace(SETTINGS.store, seconds_hours=1000, max_bytes=0)
     assert tidy(store, settings, START_NS + HOUR_NS)[0] == 0
 
 
-async def test_events_go_in_their_time() -> None:
-    """Entries older than `events_days` are forgotten; a store that is down is counted."""
+async def test_events_are_deleted_after_their_time() -> None:
+    """Entries older than `events_days` are deleted; a store that is down is counted."""
     metrics, store = OwnMetrics(), FlakyStore()
     entries = [entry_of(make_event(at=day * 86400.0)) for day in range(40)]
     store.put_documents([put for entry in entries for put in puts_of(entry)])

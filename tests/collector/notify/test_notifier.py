@@ -14,9 +14,9 @@ import pytest
 import structlog
 
 from flyball_collector.diagnosis.kinds import Severity
-from flyball_collector.notify import courier
+from flyball_collector.notify import sender
 from flyball_collector.notify.notifier import Notifier, receiver_name
-from flyball_collector.notify.outbox import TOLD, WAITING
+from flyball_collector.notify.outbox import NOTIFIED, WAITING
 from flyball_collector.notify.settings import AlertmanagerSettings, NotifySettings, WebhookSettings
 from flyball_collector.notify.silences import Silence
 from flyball_collector.own_metrics import OwnMetrics
@@ -47,9 +47,9 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits between tries that a test can wait for."""
-    monkeypatch.setattr(courier, "FIRST_WAIT_SECONDS", 0.1)
-    monkeypatch.setattr(courier, "LONGEST_WAIT_SECONDS", 0.3)
+    """Use retry delays that a test can wait for."""
+    monkeypatch.setattr(sender, "FIRST_DELAY_SECONDS", 0.1)
+    monkeypatch.setattr(sender, "MAX_DELAY_SECONDS", 0.3)
 
 
 def webhook(receiver: Receiver, **settings: Any) -> NotifySettings:
@@ -61,14 +61,14 @@ def alertmanager(receiver: Receiver, **settings: Any) -> NotifySettings:
     return NotifySettings(alertmanager=AlertmanagerSettings(urls=(receiver.url,), **settings))
 
 
-class Running:
-    """A timeline with its notifier at work."""
+class RunningNotifier:
+    """A running timeline with its notifier."""
 
     def __init__(self, settings: NotifySettings, store: Store) -> None:
         self.metrics = OwnMetrics()
         journal, active = Journal(store, self.metrics), ActiveEntries()
         self.notifier = Notifier(settings, journal, active, store, self.metrics, time.time_ns)
-        self.timeline = Timeline(store, journal, active, self.notifier.hear)
+        self.timeline = Timeline(store, journal, active, self.notifier.entry_added)
 
     def outcomes(self) -> dict[str, float]:
         samples = [s for m in self.metrics.notifications.collect() for s in m.samples if s.name.endswith("_total")]
@@ -80,9 +80,9 @@ class Running:
 
 
 @contextlib.asynccontextmanager
-async def running(settings: NotifySettings, store: Store, *, killed: bool = False) -> AsyncIterator[Running]:
-    """As the collector runs it; `killed`: what was not written is lost at the end."""
-    made = Running(settings, store)
+async def running(settings: NotifySettings, store: Store, *, killed: bool = False) -> AsyncIterator[RunningNotifier]:
+    """Run it like the collector; with `killed`, unwritten data are lost at the end."""
+    made = RunningNotifier(settings, store)
     await made.timeline.load()
     await made.notifier.load()
     tasks = [asyncio.create_task(made.timeline.run()), asyncio.create_task(made.notifier.run())]
@@ -109,34 +109,34 @@ def hosts(receiver: Receiver) -> list[tuple[str, str]]:
     return [(e["event"]["host"], e["event"]["state"]) for post in receiver.posts() for e in post.json["events"]]
 
 
-async def test_a_webhook_is_told_and_nothing_stays_behind(receiver: Receiver, store: SqliteStore) -> None:
-    """Raised and cleared arrive in order, once; afterwards no document of it is left."""
+async def test_a_webhook_gets_everything_once(receiver: Receiver, store: SqliteStore) -> None:
+    """Raised and cleared arrive in order, once; afterwards no document is left."""
     event = make_event()
     async with running(webhook(receiver), store) as made:
-        made.timeline.take([event])
+        made.timeline.add_events([event])
         await until(lambda: len(hosts(receiver)) == 1)
-        await until(lambda: store.list_documents(TOLD))
-        made.timeline.take([cleared(event)])
+        await until(lambda: store.list_documents(NOTIFIED))
+        made.timeline.add_events([cleared(event)])
         await until(lambda: len(hosts(receiver)) == 2)
         await until(lambda: not made.waiting)
         assert made.outcomes() == {"delivered": 2}
     assert hosts(receiver) == [("node-1", "raised"), ("node-1", "cleared")]
-    assert store.list_documents(WAITING) == store.list_documents(TOLD) == []
+    assert store.list_documents(WAITING) == store.list_documents(NOTIFIED) == []
     assert receiver.posts()[0].path == "/hook/secret-path"
 
 
 async def test_messages_are_signed_and_authorized(receiver: Receiver, store: SqliteStore, tmp_path: Path) -> None:
-    """The signature fits the body and the secret; the Authorization header is the file's line, read anew each time."""
+    """The signature matches body and secret; the Authorization header is read from its file for each request."""
     (tmp_path / "secret").write_text("open sesame\n")
     (tmp_path / "authorization").write_text("Bearer one\n")
     settings = webhook(
         receiver, secret_file=str(tmp_path / "secret"), authorization_file=str(tmp_path / "authorization")
     )
     async with running(settings, store) as made:
-        made.timeline.take([make_event()])
+        made.timeline.add_events([make_event()])
         await until(receiver.posts)
         (tmp_path / "authorization").write_text("Bearer two\n")
-        made.timeline.take([make_event("disk_full")])
+        made.timeline.add_events([make_event("disk_full")])
         await until(lambda: len(receiver.posts()) == 2)
     first, second = receiver.posts()
     expected = hmac.new(b"open sesame", first.body, hashlib.sha256).hexdigest()
@@ -146,13 +146,13 @@ async def test_messages_are_signed_and_authorized(receiver: Receiver, store: Sql
 
 
 @pytest.mark.parametrize("fault", ["500", "302", "404", "429", "hang", "drip"])
-async def test_a_receiver_that_fails_is_tried_again(receiver: Receiver, store: SqliteStore, fault: str) -> None:
-    """Errors, redirects, silence and dripping are failures in bounded time; what waits is sent afterwards, once."""
+async def test_a_failing_receiver_is_retried(receiver: Receiver, store: SqliteStore, fault: str) -> None:
+    """Errors, redirects and slow or missing responses fail after a limited time; waiting entries are then sent."""
     receiver.answer(fault)
     settings = NotifySettings(time_limit_seconds=0.5, webhook=webhook(receiver).webhook)
     with structlog.testing.capture_logs() as logs:
         async with running(settings, store) as made:
-            made.timeline.take([make_event()])
+            made.timeline.add_events([make_event()])
             await until(lambda: made.outcomes().get("failed", 0) >= 2)
             assert made.waiting == 1
             receiver.answer("200")
@@ -161,26 +161,26 @@ async def test_a_receiver_that_fails_is_tried_again(receiver: Receiver, store: S
     assert before == 0
     assert len(receiver.posts()) == 1
     words = [line["event"] for line in logs]
-    assert (words.count("receiver_away"), words.count("receiver_back")) == (1, 1)
-    (away,) = [line for line in logs if line["event"] == "receiver_away"]
-    assert "secret-path" not in str(away)
-    assert away["reason"].isprintable()
+    assert (words.count("receiver_failed"), words.count("receiver_recovered")) == (1, 1)
+    (failed,) = [line for line in logs if line["event"] == "receiver_failed"]
+    assert "secret-path" not in str(failed)
+    assert failed["reason"].isprintable()
 
 
-async def test_nothing_is_lost_while_the_receiver_is_away_and_we_restart(store: SqliteStore, tmp_path: Path) -> None:
-    """Raised, changed and cleared while nobody listens, over three lives of the collector: all told, in order."""
+async def test_nothing_is_lost_while_the_receiver_is_down_and_we_restart(store: SqliteStore, tmp_path: Path) -> None:
+    """Raised, changed and cleared over three lives of the collector all arrive in order."""
     with ExitStack() as stack:
         receiver = stack.enter_context(Receiver(tmp_path / "receiver"))
         events = [make_event(host=f"n{number}", at=number) for number in range(30)]
         async with running(webhook(receiver), store) as made:
-            made.timeline.take(events[:20])
+            made.timeline.add_events(events[:20])
             await until(lambda: made.outcomes().get("failed"))
         async with running(webhook(receiver), store) as made:
             assert made.waiting == 20
-            made.timeline.take([cleared(event) for event in events[:10]])
+            made.timeline.add_events([cleared(event) for event in events[:10]])
             await made.timeline.journal.written()
         async with running(webhook(receiver), store) as made:
-            made.timeline.take(events[20:])
+            made.timeline.add_events(events[20:])
             receiver.start_listening()
             await until(lambda: made.outcomes().get("delivered") == 40)
         raised = [(event.subject.host, "raised") for event in events]
@@ -191,11 +191,11 @@ async def test_nothing_is_lost_while_the_receiver_is_away_and_we_restart(store: 
             assert states == ["raised", "cleared"]
 
 
-async def test_a_kill_between_answer_and_note_repeats_and_loses_nothing(receiver: Receiver) -> None:
-    """Killed after the receiver took it and before that was written: told again, under the same id."""
+async def test_a_kill_before_the_delivery_is_stored_repeats_it(receiver: Receiver) -> None:
+    """The message is sent again with the same id, and nothing is lost."""
     store, event = FlakyStore(), make_event()
     async with running(webhook(receiver), store, killed=True) as made:
-        made.timeline.take([event])
+        made.timeline.add_events([event])
         await made.timeline.journal.written()
         store.down = True
         await until(lambda: made.outcomes().get("delivered"))
@@ -207,22 +207,22 @@ async def test_a_kill_between_answer_and_note_repeats_and_loses_nothing(receiver
     assert first.json["id"] == second.json["id"]
 
 
-async def test_a_store_that_is_down_mutes_nothing(receiver: Receiver) -> None:
-    """Notifications go out while nothing can be written."""
+async def test_notifications_are_sent_while_the_store_is_down(receiver: Receiver) -> None:
+    """They do not wait for their documents."""
     store = FlakyStore()
     async with running(webhook(receiver), store) as made:
         store.down = True
-        made.timeline.take([make_event()])
+        made.timeline.add_events([make_event()])
         await until(receiver.posts)
         store.down = False
 
 
-async def test_a_message_that_is_not_liked_stops_no_other(receiver: Receiver, store: SqliteStore) -> None:
-    """One of a group is refused: the others arrive; the refusal is logged and counted, and not tried for ever."""
+async def test_a_rejected_message_does_not_stop_others(receiver: Receiver, store: SqliteStore) -> None:
+    """One entry of a group is rejected: the others arrive; the rejection is logged, counted and not retried."""
     receiver.answer("refuse poison")
     with structlog.testing.capture_logs() as logs:
         async with running(webhook(receiver), store) as made:
-            made.timeline.take([make_event(host=host) for host in ("a", "poison", "b")])
+            made.timeline.add_events([make_event(host=host) for host in ("a", "poison", "b")])
             await until(lambda: made.outcomes() == {"delivered": 2, "refused": 1})
             assert made.waiting == 0
     assert sorted(hosts(receiver)) == [("a", "raised"), ("b", "raised")]
@@ -230,17 +230,17 @@ async def test_a_message_that_is_not_liked_stops_no_other(receiver: Receiver, st
     assert refused["status"] == 400
 
 
-async def test_alertmanager_gets_what_stands_again_and_again(receiver: Receiver, store: SqliteStore) -> None:
-    """Told, sent again while it stands, told again after a restart, ended when it is over; always by its schema."""
+async def test_alertmanager_gets_active_alerts_again_and_again(receiver: Receiver, store: SqliteStore) -> None:
+    """Sent, sent again while active, also after a restart, and ended when cleared; always valid by its schema."""
     event = make_event()
     settings = alertmanager(receiver, resend_seconds=1.0)
     async with running(settings, store) as made:
-        made.timeline.take([event, make_event("bottleneck_cpu"), make_event("cooling_outlier")])
+        made.timeline.add_events([event, make_event("bottleneck_cpu"), make_event("cooling_outlier")])
         await until(lambda: len(receiver.posts()) >= 3)
     before = len(receiver.posts())
     async with running(settings, store) as made:
         await until(lambda: len(receiver.posts()) > before)
-        made.timeline.take([cleared(event)])
+        made.timeline.add_events([cleared(event)])
         await until(lambda: made.outcomes().get("delivered"))
         await asyncio.sleep(1.5)
     posts = receiver.posts()
@@ -251,28 +251,28 @@ async def test_alertmanager_gets_what_stands_again_and_again(receiver: Receiver,
     assert posts[-1].json[0]["endsAt"].startswith("2030-03-17T17:47:40")
 
 
-async def test_a_silence_holds_what_is_raised(receiver: Receiver, store: SqliteStore) -> None:
-    """Held while it lasts; told when it ends and still stands; what was over meanwhile is never told; ends are told."""
+async def test_a_silence_holds_raised_conditions(receiver: Receiver, store: SqliteStore) -> None:
+    """Sent after the silence if still active; not sent if cleared meanwhile; the end of notified ones is sent."""
     known, held, gone = make_event(host="n1"), make_event("disk_full", "n1", at=1), make_event("host_lost", "n1", at=2)
     async with running(webhook(receiver), store) as made:
-        made.timeline.take([known])
+        made.timeline.add_events([known])
         await until(lambda: len(hosts(receiver)) == 1)
         silence = Silence(id="s", matchers={"host": "n*"}, created_ns=0, until_ns=2**62)
         made.notifier.silences.add(silence)
-        made.timeline.take([held, gone])
-        made.timeline.take([make_event(host="other")])
+        made.timeline.add_events([held, gone])
+        made.timeline.add_events([make_event(host="other")])
         await until(lambda: len(hosts(receiver)) == 2)
-        made.timeline.take([cleared(known), cleared(gone)])
+        made.timeline.add_events([cleared(known), cleared(gone)])
         await until(lambda: made.outcomes().get("silenced") == 2)
         await until(lambda: len(hosts(receiver)) == 3)
         made.notifier.silences.remove("s")
         await until(lambda: len(hosts(receiver)) == 4)
-    told = [
+    delivered = [
         (e["event"]["host"], e["event"]["kind"], e["event"]["state"])
         for p in receiver.posts()
         for e in p.json["events"]
     ]
-    assert told == [
+    assert delivered == [
         ("n1", "memory_exhaustion", "raised"),
         ("other", "memory_exhaustion", "raised"),
         ("n1", "memory_exhaustion", "cleared"),
@@ -280,22 +280,22 @@ async def test_a_silence_holds_what_is_raised(receiver: Receiver, store: SqliteS
     ]
 
 
-async def test_a_new_receiver_is_told_of_what_stands(receiver: Receiver, store: SqliteStore) -> None:
-    """Named in the settings after something was raised; and one that is gone leaves nothing behind."""
-    nobody = NotifySettings(webhook=WebhookSettings(urls=(f"http://127.0.0.1:{free_port()}/gone",)))
-    async with running(nobody, store) as made:
-        made.timeline.take([make_event(), make_event("cooling_outlier")])
+async def test_a_new_receiver_gets_active_conditions(receiver: Receiver, store: SqliteStore) -> None:
+    """It was added to the settings after they were raised; a removed receiver leaves no documents."""
+    unreachable = NotifySettings(webhook=WebhookSettings(urls=(f"http://127.0.0.1:{free_port()}/gone",)))
+    async with running(unreachable, store) as made:
+        made.timeline.add_events([make_event(), make_event("cooling_outlier")])
         await made.timeline.journal.written()
     assert len(store.list_documents(WAITING)) == 1
     with structlog.testing.capture_logs() as logs:
         async with running(webhook(receiver), store) as made:
             await until(lambda: made.outcomes() == {"delivered": 1})
     assert hosts(receiver) == [("node-1", "raised")]
-    assert [line["event"] for line in logs].count("receivers_gone") == 1
+    assert [line["event"] for line in logs].count("receivers_removed") == 1
     assert store.list_documents(WAITING) == []
 
 
-async def test_one_receiver_that_hangs_holds_up_no_other(
+async def test_a_receiver_that_hangs_does_not_block_others(
     receiver: Receiver, store: SqliteStore, tmp_path: Path
 ) -> None:
     """Each has its own thread and its own outbox."""
@@ -307,36 +307,36 @@ async def test_one_receiver_that_hangs_holds_up_no_other(
         )
         async with running(settings, store) as made:
             for number in range(3):
-                made.timeline.take([make_event(host=f"n{number}", at=number)])
-                await until(lambda number=number: len(hosts(receiver)) == number + 1, 3)  # type: ignore[misc]  # now
+                made.timeline.add_events([make_event(host=f"n{number}", at=number)])
+                await until(lambda number=number: len(hosts(receiver)) == number + 1, 3)  # type: ignore[misc]
         assert slow.posts() == []
 
 
-async def test_what_waits_too_long_is_given_up_loudly(store: SqliteStore) -> None:
-    """After `keep_hours` it is dropped, counted and logged."""
+async def test_entries_that_wait_too_long_are_dropped(store: SqliteStore) -> None:
+    """After `keep_hours` they are dropped, counted and logged."""
     away = WebhookSettings(urls=(f"http://127.0.0.1:{free_port()}",), group_wait_seconds=0)
     with structlog.testing.capture_logs() as logs:
         async with running(NotifySettings(keep_hours=0.5 / 3600, webhook=away), store) as made:
-            made.timeline.take([make_event()])
+            made.timeline.add_events([make_event()])
             await until(lambda: made.outcomes().get("dropped") == 1)
             assert made.waiting == 0
     assert "notifications_dropped" in [line["event"] for line in logs]
     assert store.list_documents(WAITING) == []
 
 
-async def test_a_rise_in_severity_is_told(receiver: Receiver, store: SqliteStore) -> None:
-    """A warning that becomes critical is news; other changes are not."""
+async def test_a_rise_in_severity_is_notified(receiver: Receiver, store: SqliteStore) -> None:
+    """A warning that becomes critical is sent; other changes are not."""
     event = make_event("disk_full")
     async with running(webhook(receiver), store) as made:
-        made.timeline.take([event, changed(event, after=1, confidence=0.9)])
+        made.timeline.add_events([event, changed(event, after=1, confidence=0.9)])
         worse = changed(event, after=2, severity=Severity.CRITICAL)
-        made.timeline.take([worse])
+        made.timeline.add_events([worse])
         await until(lambda: len(hosts(receiver)) == 2)
     assert [state for _, state in hosts(receiver)] == ["raised", "changed"]
 
 
-def test_a_receivers_name_tells_no_secret() -> None:
-    """Its place is told, its path is not, and another path is another receiver."""
+def test_a_receivers_name_contains_no_secret() -> None:
+    """It contains the host but not the path; another path gives another name."""
     one, other = (receiver_name("webhook", f"https://hooks.example:8443/T0{n}/secret") for n in (1, 2))
     assert one.startswith("webhook:hooks.example:8443#")
     assert "secret" not in one
@@ -344,12 +344,12 @@ def test_a_receivers_name_tells_no_secret() -> None:
     assert receiver_name("alertmanager", "http://am:9093/") == "alertmanager:am:9093"
 
 
-async def test_a_link_that_is_none_is_left_out(receiver: Receiver, store: SqliteStore) -> None:
-    """An address without a scheme would make Alertmanager refuse every alert: it is said, and not sent."""
+async def test_an_invalid_link_is_left_out(receiver: Receiver, store: SqliteStore) -> None:
+    """Alertmanager would reject every alert with an address without a scheme: it is logged and not sent."""
     with structlog.testing.capture_logs() as logs:
         settings = NotifySettings(external_url="flyball.example", alertmanager=alertmanager(receiver).alertmanager)
         async with running(settings, store) as made:
-            made.timeline.take([make_event()])
+            made.timeline.add_events([make_event()])
             await until(receiver.posts)
     check_alerts(receiver.posts()[0].json)
     assert "generatorURL" not in receiver.posts()[0].json[0]

@@ -1,4 +1,4 @@
-"""What a receiver has yet to be told."""
+"""The outbox of one receiver."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from hypothesis import strategies as some
 
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.kinds import Severity
-from flyball_collector.notify.outbox import MAX_WAITING, TOLD, WAITING, Outbox
+from flyball_collector.notify.outbox import MAX_WAITING, NOTIFIED, WAITING, Outbox
 from flyball_collector.timeline.entry import entry_of
 from flyball_collector.timeline.testing import NOW_NS, changed, cleared, make_event
 
@@ -23,8 +23,8 @@ def waiting(outbox: Outbox) -> list[str]:
     return [entry.state for entry in outbox.entries()]
 
 
-def test_a_receiver_is_told_of_its_severities_only() -> None:
-    """What is less bad than it wants is not told, nor its end; what becomes bad enough is, and then its end."""
+def test_a_receiver_gets_only_its_severities() -> None:
+    """Conditions below its minimum are not sent, nor their end; one that becomes severe enough is, with its end."""
     outbox = Outbox("r", Severity.WARNING)
     mild = make_event(severity=Severity.INFO)
     assert take(outbox, mild) == {}
@@ -37,8 +37,8 @@ def test_a_receiver_is_told_of_its_severities_only() -> None:
     assert waiting(outbox) == ["changed", "changed", "cleared"]
 
 
-def test_what_is_no_news_is_not_told() -> None:
-    """Bottlenecks do not notify; a change that leaves the severity as it is neither."""
+def test_unimportant_changes_are_not_sent() -> None:
+    """Bottlenecks are not notified, nor changes with the same severity."""
     outbox = Outbox("r", Severity.INFO)
     assert take(outbox, make_event("bottleneck_cpu")) == {}
     event = make_event()
@@ -46,28 +46,28 @@ def test_what_is_no_news_is_not_told() -> None:
     assert take(outbox, changed(event, seconds_left=1.0), event) == {}
 
 
-def test_it_comes_back_from_what_was_written() -> None:
-    """Loading what the methods returned gives the same outbox."""
+def test_it_is_restored_from_its_documents() -> None:
+    """Loading the returned documents gives the same outbox."""
     outbox, stored = Outbox("r", Severity.WARNING), Documents()
-    told, unheard = make_event(), make_event("disk_full", at=1)
-    stored |= take(outbox, told) | take(outbox, unheard)
-    puts, forgets = outbox.settle([entry_of(told)])
+    notified, waiting_event = make_event(), make_event("disk_full", at=1)
+    stored |= take(outbox, notified) | take(outbox, waiting_event)
+    puts, forgets = outbox.settle([entry_of(notified)])
     stored |= {(kind, id_): body for kind, id_, body in puts}
     for name in forgets:
         stored.pop(name, None)
     again = Outbox("r", Severity.WARNING)
-    again.load(*({id_[2:]: body for (k, id_), body in stored.items() if k == kind} for kind in (WAITING, TOLD)))
+    again.load(*({id_[2:]: body for (k, id_), body in stored.items() if k == kind} for kind in (WAITING, NOTIFIED)))
     assert again == outbox
-    assert again.told == {told.condition: "critical"}
+    assert again.notified == {notified.condition: "critical"}
     again.load({"x": b"damaged"}, {})
-    assert list(again.entries()) == [entry_of(unheard)]
+    assert list(again.entries()) == [entry_of(waiting_event)]
 
 
 @given(
     some.lists(some.tuples(some.integers(0, 3), some.sampled_from(["raise", "change", "clear", "settle", "give up"])))
 )
-def test_nothing_is_left_behind(steps: list[tuple[int, str]]) -> None:
-    """Whatever happens in whatever order: when all is told and over, no document is left."""
+def test_no_document_is_left_at_the_end(steps: list[tuple[int, str]]) -> None:
+    """In any order of events: when everything is delivered and cleared, no document remains."""
     outbox, stored, active = Outbox("r", Severity.WARNING), dict[tuple[str, str], Any](), dict[int, Event]()
 
     def write(puts: list[Any], forgets: list[tuple[str, str]]) -> None:
@@ -95,16 +95,16 @@ def test_nothing_is_left_behind(steps: list[tuple[int, str]]) -> None:
         elif step == "give up":
             write([], outbox.give_up([entry.id for entry in outbox.entries()]))
     settle()
-    assert (stored, outbox.told, outbox.waiting) == ({}, {}, {})
+    assert (stored, outbox.notified, outbox.waiting) == ({}, {}, {})
 
 
-def test_what_waits_too_long_or_is_too_much_goes() -> None:
-    """First what is older than it may be; then the oldest beyond the limit."""
+def test_old_and_excess_entries_expire() -> None:
+    """First those older than allowed, then the oldest beyond the limit."""
     outbox = Outbox("r", Severity.WARNING)
     for second in range(10):
         take(outbox, make_event(at=second))
-    assert len(outbox.too_old(NOW_NS + 3 * 10**9)) == 3
-    assert outbox.too_old(NOW_NS) == []
+    assert len(outbox.expired(NOW_NS + 3 * 10**9)) == 3
+    assert outbox.expired(NOW_NS) == []
     for second in range(MAX_WAITING):
         take(outbox, make_event(at=100 + second))
-    assert outbox.too_old(NOW_NS) == list(outbox.waiting)[:10]
+    assert outbox.expired(NOW_NS) == list(outbox.waiting)[:10]

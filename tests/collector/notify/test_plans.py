@@ -1,4 +1,4 @@
-"""What is sent when: to Alertmanager, and to a webhook."""
+"""The plans: what is sent when to Alertmanager and to a webhook."""
 
 import json
 from collections.abc import Sequence
@@ -7,10 +7,10 @@ from typing import Any
 
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.kinds import Severity
+from flyball_collector.notify.alert_text import Links
 from flyball_collector.notify.alertmanager import AlertmanagerPlan
-from flyball_collector.notify.message import Message, Plan
+from flyball_collector.notify.message import Message, MessagePlan
 from flyball_collector.notify.webhook import WebhookPlan, signature
-from flyball_collector.notify.words import Links
 from flyball_collector.timeline.entry import Entry, entry_of
 from flyball_collector.timeline.testing import NOW_NS, SECOND_NS, changed, cleared, make_event
 from tests.alertmanager_schema import check_alerts, moment
@@ -22,16 +22,16 @@ def at(seconds: float) -> int:
     return NOW_NS + int(seconds * SECOND_NS)
 
 
-def ask(
-    plan: Plan,
+def due_message(
+    plan: MessagePlan,
     seconds: float,
     waiting: Sequence[Event | Entry] = (),
     active: Sequence[Event] = (),
-    told: dict[str, str] | None = None,
+    notified: dict[str, str] | None = None,
 ) -> Message | None:
-    """What is due at that time."""
+    """Return the message that is due at that time."""
     entries = [entry if isinstance(entry, Entry) else entry_of(entry) for entry in waiting]
-    return plan.message(entries, lambda: [entry_of(e) for e in active], told or {}, at(seconds), hurry=False)
+    return plan.message(entries, lambda: [entry_of(e) for e in active], notified or {}, at(seconds), hurry=False)
 
 
 def alerts(message: Message | None) -> list[Any]:
@@ -42,14 +42,14 @@ def alerts(message: Message | None) -> list[Any]:
     return found
 
 
-def alertmanager(least: Severity = Severity.WARNING) -> AlertmanagerPlan:
-    return AlertmanagerPlan(60.0, least, LINKS)
+def alertmanager(minimum: Severity = Severity.WARNING) -> AlertmanagerPlan:
+    return AlertmanagerPlan(60.0, minimum, LINKS)
 
 
-def test_an_alert_is_what_alertmanager_takes() -> None:
-    """Labels, annotations, start, and an end by which it lapses; checked against the published schema."""
+def test_an_alert_matches_alertmanagers_schema() -> None:
+    """It has labels, annotations, a start, and an end at which it expires."""
     event = make_event(seconds_left=600.0)
-    (alert,) = alerts(ask(alertmanager(), 5, [event]))
+    (alert,) = alerts(due_message(alertmanager(), 5, [event]))
     assert alert["labels"]["alertname"] == "FlyballGpuOomRisk"
     assert alert["labels"]["instance"] == "node-1"
     assert "10 min left" in alert["annotations"]["description"]
@@ -58,13 +58,13 @@ def test_an_alert_is_what_alertmanager_takes() -> None:
     assert (moment(alert["endsAt"]) - moment(alert["startsAt"])).total_seconds() == 5 + 4 * 60
 
 
-def test_what_stands_is_sent_each_minute_and_no_more_often() -> None:
-    """From its first telling to its end; what was never told, or is too mild, is not."""
-    event, mild, untold = make_event(), make_event("disk_full", severity=Severity.INFO), make_event("host_lost")
-    plan, told = alertmanager(), {event.condition: "critical", mild.condition: "warning"}
+def test_active_alerts_are_sent_each_minute() -> None:
+    """From the first notification to the end; conditions that were never notified, or below the minimum, are not."""
+    event, mild, unknown = make_event(), make_event("disk_full", severity=Severity.INFO), make_event("host_lost")
+    plan, notified = alertmanager(), {event.condition: "critical", mild.condition: "warning"}
     counts = []
     for second in range(200):
-        message = ask(plan, second, active=[event, mild, untold], told=told)
+        message = due_message(plan, second, active=[event, mild, unknown], notified=notified)
         if message is not None:
             assert [alert["labels"]["kind"] for alert in alerts(message)] == ["memory_exhaustion"]
             plan.sent(message, at(second))
@@ -72,38 +72,38 @@ def test_what_stands_is_sent_each_minute_and_no_more_often() -> None:
     assert counts == [0, 60, 120, 180]
 
 
-def test_many_alerts_come_in_parts() -> None:
-    """A round over a thousand alerts is several messages; one that fails is made again."""
+def test_many_alerts_are_sent_in_parts() -> None:
+    """A round with a thousand alerts takes several messages; a failed one is repeated."""
     events = [make_event(at=number / 10, host=f"n{number}") for number in range(450)]
-    plan, told = alertmanager(), {event.condition: "critical" for event in events}
-    first = ask(plan, 100, active=events, told=told)
-    assert first == ask(plan, 100, active=events, told=told)
+    plan, notified = alertmanager(), {event.condition: "critical" for event in events}
+    first = due_message(plan, 100, active=events, notified=notified)
+    assert first == due_message(plan, 100, active=events, notified=notified)
     hosts = []
-    while (message := ask(plan, 100, active=events, told=told)) is not None:
+    while (message := due_message(plan, 100, active=events, notified=notified)) is not None:
         hosts += [alert["labels"]["instance"] for alert in alerts(message)]
         plan.sent(message, at(100))
     assert sorted(hosts) == sorted(event.subject.host for event in events)
 
 
-def test_an_end_is_an_end_under_the_same_labels() -> None:
-    """The end that was; labels as they were told, whatever the severity was at last."""
+def test_an_end_has_the_labels_of_the_notification() -> None:
+    """The end time is that of the condition, the severity the notified one."""
     event = make_event()
     over = cleared(replace(event, severity=Severity.WARNING), after=60)
-    (alert,) = alerts(ask(alertmanager(), 61, [over], told={event.condition: "critical"}))
+    (alert,) = alerts(due_message(alertmanager(), 61, [over], notified={event.condition: "critical"}))
     assert alert["labels"]["severity"] == "critical"
     assert moment(alert["endsAt"]).timestamp() == at(60) / 1e9
-    (short,) = alerts(ask(alertmanager(), 61, [event, over]))
+    (short,) = alerts(due_message(alertmanager(), 61, [event, over]))
     assert moment(short["endsAt"]).timestamp() == at(60) / 1e9
 
 
 def test_a_change_of_severity_ends_the_old_alert() -> None:
-    """Severity is a label: under the old one it ends, under the new one it begins; too mild, it only ends."""
+    """Severity is a label: the old alert ends and a new one begins; below the minimum it only ends."""
     event = make_event()
-    told = {event.condition: "critical"}
-    old, new = alerts(ask(alertmanager(), 31, [changed(event, severity=Severity.WARNING)], told=told))
+    notified = {event.condition: "critical"}
+    old, new = alerts(due_message(alertmanager(), 31, [changed(event, severity=Severity.WARNING)], notified=notified))
     assert (old["labels"]["severity"], new["labels"]["severity"]) == ("critical", "warning")
     assert moment(old["endsAt"]) < moment(new["endsAt"])
-    (only,) = alerts(ask(alertmanager(), 31, [changed(event, severity=Severity.INFO)], told=told))
+    (only,) = alerts(due_message(alertmanager(), 31, [changed(event, severity=Severity.INFO)], notified=notified))
     assert only["labels"]["severity"] == "critical"
 
 
@@ -111,17 +111,17 @@ def webhook(*by: str, wait: float = 10.0, interval: float = 60.0) -> WebhookPlan
     return WebhookPlan("hook", by, wait, interval, LINKS)
 
 
-def test_one_message_a_group_and_interval() -> None:
-    """Events of a kind wait for each other, come together, and the next of the kind wait for the interval."""
+def test_one_message_per_group_and_interval() -> None:
+    """Events of a kind wait for each other and share a message; later ones of the kind wait for the interval."""
     plan = webhook("kind")
     first = [make_event("host_lost", f"n{number}", at=number) for number in range(3)]
     other = make_event("disk_full", at=4)
-    assert ask(plan, 0, first[:1]) is None
-    assert ask(plan, 9, [*first, other]) is None
-    message = ask(plan, 10, [*first, other])
+    assert due_message(plan, 0, first[:1]) is None
+    assert due_message(plan, 9, [*first, other]) is None
+    message = due_message(plan, 10, [*first, other])
     assert message is not None
     body = json.loads(message.body)
-    assert [told["event"]["host"] for told in body["events"]] == ["n0", "n1", "n2"]
+    assert [each["event"]["host"] for each in body["events"]] == ["n0", "n1", "n2"]
     assert body["group"] == {"kind": "host_lost"}
     assert body["text"].startswith("[critical] host_lost raised: GPU 1 on n0: used")
     assert body["text"].endswith("; and 2 more")
@@ -129,7 +129,7 @@ def test_one_message_a_group_and_interval() -> None:
     late = make_event("host_lost", "late", at=12)
     kinds: dict[int, str] = {}
     for second in range(11, 200):
-        message = ask(plan, second, [other, late] if not kinds else [late])
+        message = due_message(plan, second, [other, late] if not kinds else [late])
         if message is not None:
             kinds[second] = message.entries[0].kind
             plan.sent(message, at(second))
@@ -138,33 +138,33 @@ def test_one_message_a_group_and_interval() -> None:
     assert kinds == {19: "disk_full", 70: "host_lost"}
 
 
-def test_a_group_too_large_for_one_message_goes_on_at_once() -> None:
-    """Two thousand lost hosts are told in full, without waiting between the parts."""
+def test_a_large_group_continues_at_once() -> None:
+    """Two thousand lost hosts are sent without waiting between the parts."""
     plan = webhook("kind")
     events = [entry_of(make_event("host_lost", f"n{number}", at=number / 1000)) for number in range(1800)]
-    ask(plan, 2, events)
-    told: list[str] = []
-    while (message := ask(plan, 12, [entry for entry in events if entry.id not in told])) is not None:
-        told += [entry.id for entry in message.entries]
+    due_message(plan, 2, events)
+    delivered: list[str] = []
+    while (message := due_message(plan, 12, [entry for entry in events if entry.id not in delivered])) is not None:
+        delivered += [entry.id for entry in message.entries]
         plan.sent(message, at(12))
-    assert told == [entry.id for entry in events]
+    assert delivered == [entry.id for entry in events]
 
 
-def test_an_event_in_a_message_is_the_public_form() -> None:
-    """The same names as in the API and in replay, beside the words."""
+def test_an_event_in_a_message_has_the_public_form() -> None:
+    """It has the names of the API and of replay, beside the texts."""
     event = make_event(seconds_left=90.0, gpu_index=3)
     message = webhook(wait=0).message([entry_of(event)], list, {}, at(0), hurry=True)
     assert message is not None
-    (told,) = json.loads(message.body)["events"]
-    assert (told["event"]["gpu"], told["event"]["gpu_index"]) == ("GPU-1", 3)
+    (webhook_event,) = json.loads(message.body)["events"]
+    assert (webhook_event["event"]["gpu"], webhook_event["event"]["gpu_index"]) == ("GPU-1", 3)
     names = {"time", "host", "gpu", "kind", "state", "severity", "confidence", "seconds_left", "because"}
-    assert names <= set(told["event"])
-    assert told["event"]["condition"] == event.condition
-    assert told["alert"] == "FlyballGpuOomRisk"
+    assert names <= set(webhook_event["event"])
+    assert webhook_event["event"]["condition"] == event.condition
+    assert webhook_event["alert"] == "FlyballGpuOomRisk"
 
 
-def test_a_signature_is_over_the_body_as_it_is_sent() -> None:
-    """As `openssl dgst -sha256 -hmac key` computes it."""
+def test_the_signature_covers_the_body() -> None:
+    """It equals the result of `openssl dgst -sha256 -hmac key`."""
     body = b"The quick brown fox jumps over the lazy dog"
     known = "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8"  # a published test vector
     assert signature("key", body) == f"sha256={known}"

@@ -1,4 +1,4 @@
-"""Silences."""
+"""Silences of notifications."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def silence(**matchers: str) -> Silence:
 
 
 @pytest.mark.parametrize(
-    ("matchers", "fits"),
+    ("matchers", "matches"),
     [
         ({"host": "node-1"}, True), ({"host": "node-*"}, True), ({"host": "node"}, False), ({"host": "node-?"}, True),
         ({"host": "node-1", "kind": "straggler"}, True), ({"host": "node-1", "kind": "host_lost"}, False),
@@ -21,47 +21,48 @@ def silence(**matchers: str) -> Silence:
         ({"alertname": "FlyballRunStraggler"}, True), ({"severity": "critical"}, False), ({"host": "[n]ode-1"}, True),
     ],
 )  # fmt: skip
-def test_all_matchers_must_fit(matchers: dict[str, str], fits: bool) -> None:
-    """A name or a pattern each; what does not apply to an entry is empty."""
+def test_all_matchers_must_match(matchers: dict[str, str], matches: bool) -> None:
+    """Each is a name or a pattern; fields that do not apply to an entry are empty."""
     entry = entry_of(make_event("straggler", subject=Subject("node-1", run="r", rank=3)))
-    assert silence(**matchers).fits(entry) is fits
+    assert silence(**matchers).matches(entry) is matches
 
 
-def test_it_ends_by_itself() -> None:
-    """In force until its time, and listed so."""
+def test_a_silence_ends_by_itself() -> None:
+    """It is in force, and listed, until its time."""
     silences, entry = Silences(), entry_of(make_event())
     silences.add(silence(host="*-1"))
     assert silences.silence_of(entry, NOW_NS + 9) is not None
     assert silences.silence_of(entry, NOW_NS + 10) is None
-    assert [each.id for each in silences.over(NOW_NS + 10)] == ["*-1"]
+    assert [each.id for each in silences.expired(NOW_NS + 10)] == ["*-1"]
     assert silences.remove("*-1")
     assert not silences.remove("*-1")
 
 
-def test_damaged_documents_silence_nothing() -> None:
-    """Whatever the store holds, loading goes on."""
+def test_damaged_documents_are_skipped() -> None:
+    """Loading continues whatever the store contains."""
     silences = Silences()
     silences.load([b"", b"[]", b'{"id":"x"}', b'{"id":"x","matchers":{"host":"a"},"created_ns":0,"until_ns":5}'])
     assert [each.id for each in silences.active(0)] == ["x"]
 
 
 @pytest.mark.parametrize(
-    ("matchers", "said"),
+    ("matchers", "message"),
     [
-        ({}, "needs a matcher"), ({"hosts": "a"}, "one of kind, severity, host"), ({"host": ""}, "expected a name"),
-        ({"host": "x" * 257}, "at most 256"), ({"host": "*", "kind": "**"}, "silence everything"),
-        ({"kind": "stragler"}, "no kind fits 'stragler'; did you mean straggler"), ({"severity": "bad"}, "no severity"),
+        ({}, "needs at least one"), ({"hosts": "a"}, "one of kind, severity, host"), ({"host": ""}, "expected a name"),
+        ({"host": "x" * 257}, "up to 256"), ({"host": "*", "kind": "**"}, "silence everything"),
+        ({"kind": "stragler"}, "no kind matches 'stragler'; did you mean straggler"),
+        ({"severity": "bad"}, "no severity"),
     ],
 )  # fmt: skip
-def test_wrong_matchers_are_named(matchers: dict[str, str], said: str) -> None:
-    """What is wrong, and what is expected."""
-    with pytest.raises(ValueError, match=said):
+def test_invalid_matchers_are_refused(matchers: dict[str, str], message: str) -> None:
+    """The message names the fault and the expected form."""
+    with pytest.raises(ValueError, match=message):
         check_matchers(matchers)
 
 
 @pytest.mark.parametrize(
     "matchers", [{"kind": "straggler"}, {"kind": "gpu_*"}, {"severity": "w*"}, {"host": "stragler"}]
 )
-def test_what_may_fit_is_taken(matchers: dict[str, str]) -> None:
-    """Names and patterns that fit something; of hosts nobody knows all names."""
+def test_matchers_that_may_match_are_accepted(matchers: dict[str, str]) -> None:
+    """Names and patterns that match something; host names are not a closed list."""
     check_matchers(matchers)

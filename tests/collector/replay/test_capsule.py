@@ -1,4 +1,4 @@
-"""Incident capsules: what is stored of an incident plays again from one file, and bad files are refused."""
+"""Incident capsules: stored data of an incident are replayed from one file, and invalid files are refused."""
 
 import io
 import zipfile
@@ -15,8 +15,8 @@ from flyball_collector.engine.player import Player
 from flyball_collector.engine.settings import DiagnosisSettings
 from flyball_collector.replay import capsule
 from flyball_collector.replay.capsule import Capsule, settings_of
-from flyball_collector.replay.collect import collect, definitions_of
 from flyball_collector.replay.errors import ReplayError
+from flyball_collector.replay.host_rows import definitions_of, read_host_rows
 from flyball_collector.replay.stored_series import recording_of
 from flyball_collector.store.memory import MemoryStore
 from flyball_proto.layout import Layout
@@ -29,7 +29,7 @@ STEP = pb.Record(steps=[pb.StepReport(run="r", rank=3, steps=2, step_seconds=1.5
 
 
 def store() -> MemoryStore:
-    """Two minutes of two hosts, with a unavailable reading, an inventory, and a step that one of them tells."""
+    """Return a store with two minutes of two hosts, with an unavailable reading, an inventory and a step report."""
     made = MemoryStore()
     made.put_document("layout", f"{LAYOUT.digest:016x}", LAYOUT.layout.body)
     unavailable = unavailable_body([UnavailableReading("nvidia", "", "", Reason.TIMED_OUT)])
@@ -57,11 +57,11 @@ def manifest(**changes: object) -> Capsule:
 
 
 def packed(made: MemoryStore) -> bytes:
-    return capsule.write(manifest(), collect(made, ["a", "b"], START_NS, END_NS), definitions_of(made))
+    return capsule.write(manifest(), read_host_rows(made, ["a", "b"], START_NS, END_NS), definitions_of(made))
 
 
-def test_a_capsule_plays_as_the_store_does(tmp_path: Path) -> None:
-    """Every record of every host comes out of the file as it comes out of the store."""
+def test_a_capsule_replays_like_the_store(tmp_path: Path) -> None:
+    """Every record of every host is the same from the file as from the store."""
     made = store()
     path = tmp_path / "incident.flyball"
     path.write_bytes(packed(made))
@@ -69,7 +69,7 @@ def test_a_capsule_plays_as_the_store_does(tmp_path: Path) -> None:
     contents = capsule.read(path)
     assert contents.capsule.hosts == ("a", "b")
     here = recording_of(contents.hosts, contents.find)
-    there = recording_of(collect(made, ["a", "b"], START_NS, END_NS), definitions_of(made))
+    there = recording_of(read_host_rows(made, ["a", "b"], START_NS, END_NS), definitions_of(made))
     assert len(here.ticks) == len(there.ticks) == 240
     for one, other in zip(here.ticks, there.ticks, strict=True):
         assert (one.host, one.corrected_ns, one.values.tolist()) == (
@@ -83,8 +83,8 @@ def test_a_capsule_plays_as_the_store_does(tmp_path: Path) -> None:
     assert [state.name for state in player.fleet.hosts()] == ["a", "b"]
 
 
-def test_rows_that_are_not_stored_yet_count_once() -> None:
-    """What is gathered and what is stored overlap; a record is played once, with its steps and unavailable readings."""
+def test_rows_that_are_not_stored_yet_are_used_once() -> None:
+    """Buffered and stored rows overlap; a record is replayed once, with its steps and unavailable readings."""
     made = store()
     recent = rows(LAYOUT, range(100, 130), extras={129: STEP})
     recent.unavailable[:] = 7
@@ -92,16 +92,16 @@ def test_rows_that_are_not_stored_yet_count_once() -> None:
     def gathered(host: str, _start: int, _end: int) -> list[tuple[Layout, object]]:
         return [(LAYOUT.layout, recent)] if host == "a" else []
 
-    found = recording_of(collect(made, ["a"], START_NS, END_NS, gathered), definitions_of(made))  # type: ignore[arg-type]
+    found = recording_of(read_host_rows(made, ["a"], START_NS, END_NS, gathered), definitions_of(made))  # type: ignore[arg-type]
     assert [tick.corrected_ns for tick in found.ticks] == [START_NS + n * SECOND_NS for n in range(130)]
     last = found.ticks[-1]
-    assert last.told is not None
-    assert last.told.steps[0].rank == 3
+    assert last.parsed_extras is not None
+    assert last.parsed_extras.steps[0].rank == 3
     assert found.about.unavailable[last.unavailable][0].reason is Reason.TIMED_OUT
 
 
-def test_settings_of_another_version_are_taken_as_far_as_they_are_known() -> None:
-    """A key that this version does not have is named, and the others hold."""
+def test_settings_of_another_version_are_used_as_far_as_they_are_known() -> None:
+    """An unknown key is returned, and the others are applied."""
     found, unknown = settings_of(manifest(settings={"disabled": ["gpu_xid"], "mood": 3}))
     assert found.disabled == ("gpu_xid",)
     assert unknown == ["mood"]
@@ -115,73 +115,71 @@ def test_settings_of_another_version_are_taken_as_far_as_they_are_known() -> Non
         (b"hello", "damaged"),
     ],
 )
-def test_a_file_that_is_no_capsule_is_refused(tmp_path: Path, body: bytes, message: str) -> None:
-    """One line with the file's name, whatever the bytes are."""
+def test_a_file_that_is_not_a_capsule_is_refused(tmp_path: Path, body: bytes, message: str) -> None:
+    """The message is one line with the file's name, whatever the bytes are."""
     path = tmp_path / "x.flyball"
     path.write_bytes(body)
     with pytest.raises(ReplayError, match=message):
         capsule.read(path)
 
 
-def test_an_archive_of_something_else_and_a_later_format_are_told_apart(tmp_path: Path) -> None:
+def test_another_archive_and_a_later_format_are_distinguished(tmp_path: Path) -> None:
     """Neither is called damaged."""
     path = tmp_path / "x.flyball"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("photo.jpg", b"x")
-    with pytest.raises(ReplayError, match="no capsule of Flyball"):
+    with pytest.raises(ReplayError, match="not a Flyball capsule"):
         capsule.read(path)
     path.write_bytes(capsule.write(manifest(format=9), (), lambda _kind, _digest: None))
-    with pytest.raises(ReplayError, match="format 9; this version reads 1"):
+    with pytest.raises(ReplayError, match="format 9; this version of Flyball reads 1"):
         capsule.read(path)
 
 
 def without(body: bytes, part: str) -> bytes:
-    """The same capsule, less the files whose names hold this."""
+    """Return the capsule without the files whose names contain a text."""
     file = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(body)) as whole, zipfile.ZipFile(file, "w") as rest:
-        for name in whole.namelist():
+    with zipfile.ZipFile(io.BytesIO(body)) as source, zipfile.ZipFile(file, "w") as rest:
+        for name in source.namelist():
             if part not in name:
-                rest.writestr(name, whole.read(name))
+                rest.writestr(name, source.read(name))
     return file.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("part", "message"), [("/rows-", "no readings of any host"), ("/layout/", "lacks the layouts")]
-)
+@pytest.mark.parametrize(("part", "message"), [("/rows-", "no readings"), ("/layout/", "no layouts for its readings")])
 def test_a_capsule_without_rows_or_their_layouts_is_refused(tmp_path: Path, part: str, message: str) -> None:
-    """Where nothing can be played, that is said, and what to do: it is no incident without events."""
+    """The message has the reason and a remedy."""
     path = tmp_path / "x.flyball"
     path.write_bytes(without(packed(store()), part))
-    with pytest.raises(ReplayError, match=rf"{message}.*write it again"):
+    with pytest.raises(ReplayError, match=rf"{message}.*create it again"):
         capsule.read(path)
 
 
-def test_a_capsule_of_which_one_host_has_rows_plays(tmp_path: Path) -> None:
-    """What is there of the others is no reason to refuse it."""
+def test_a_capsule_with_rows_of_one_host_is_replayed(tmp_path: Path) -> None:
+    """Missing rows of other hosts are accepted."""
     path = tmp_path / "x.flyball"
     path.write_bytes(without(packed(store()), "hosts/1/rows-"))
     contents = capsule.read(path)
     assert len(recording_of(contents.hosts, contents.find).ticks) == 120
 
 
-def test_an_end_that_names_places_before_the_beginning_is_called_damage(tmp_path: Path) -> None:
-    """The capsule is damaged, not the disk: the upper byte of where the archive's directory begins is flipped."""
+def test_an_offset_before_the_beginning_is_called_damage(tmp_path: Path) -> None:
+    """The upper byte of the offset of the archive's directory is changed: the capsule is damaged, not the disk."""
     body = bytearray(packed(store()))
     body[-3] ^= 0xFF
     path = tmp_path / "x.flyball"
     path.write_bytes(body)
-    with pytest.raises(ReplayError, match=r"damaged: .*write it again"):
+    with pytest.raises(ReplayError, match=r"damaged: .*create it again"):
         capsule.read(path)
 
 
-def test_a_file_that_cannot_be_read_is_not_called_damaged(tmp_path: Path) -> None:
-    """What the system says of a file is told as it is."""
-    with pytest.raises(ReplayError, match="cannot be read: No such file"):
+def test_a_file_without_read_permission_is_not_called_damaged(tmp_path: Path) -> None:
+    """The message is the operating system's."""
+    with pytest.raises(ReplayError, match="cannot read the file: No such file"):
         capsule.read(tmp_path / "none.flyball")
 
 
-def test_a_capsule_that_would_fill_memory_is_refused(tmp_path: Path) -> None:
-    """What unpacking takes is bounded, whatever the archive says of its sizes."""
+def test_a_decompression_bomb_is_refused(tmp_path: Path) -> None:
+    """Memory for unpacking is limited, whatever sizes the archive claims."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros", bytes(2_000_000))
@@ -193,8 +191,8 @@ def test_a_capsule_that_would_fill_memory_is_refused(tmp_path: Path) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(data=st.data())
-def test_damage_anywhere_gives_one_clear_error(tmp_path: Path, data: st.DataObject) -> None:
-    """Some bytes of a good capsule are overwritten: it is refused, or what is left of it plays."""
+def test_damage_anywhere_gives_a_clear_error(tmp_path: Path, data: st.DataObject) -> None:
+    """With some bytes overwritten, a capsule is refused, or the rest of it is replayed."""
     body = bytearray(packed(store()))
     for _ in range(data.draw(st.integers(1, 4))):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))

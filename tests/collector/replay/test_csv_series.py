@@ -1,4 +1,4 @@
-"""Series from CSV files: what each column becomes, and what is said of a bad one."""
+"""Series from CSV files: the meaning of each column, and the errors for invalid ones."""
 
 import gzip
 from pathlib import Path
@@ -26,8 +26,8 @@ def fault(tmp_path: Path, text: str) -> str:
     return str(caught.value).removeprefix(f"{tmp_path}/")
 
 
-def test_rows_of_one_instant_become_one_sample_a_host(tmp_path: Path) -> None:
-    """GPUs are told apart by their column; an empty cell is unknown, not zero."""
+def test_rows_of_one_instant_become_one_sample_per_host(tmp_path: Path) -> None:
+    """GPUs are distinguished by their column; an empty cell is unknown, not zero."""
     text = "timestamp,host,gpu,gpu_power_watts,cpu_busy_ratio\n0,a,0,100,0.5\n0,a,1,,\n0,b,0,50,\n1,a,0,110,\n"
     first, other, later = series(tmp_path, text).samples()
     assert (first.host, other.host, later.seconds) == ("a", "b", 1.0)
@@ -38,7 +38,7 @@ def test_rows_of_one_instant_become_one_sample_a_host(tmp_path: Path) -> None:
 
 
 def test_steps_belong_to_ranks_in_the_order_of_their_workers(tmp_path: Path) -> None:
-    """Worker 10 comes after worker 9; every report knows how many there are."""
+    """Worker 10 comes after worker 9; every report has the number of workers."""
     rows = "".join(f"{worker},{worker},7,0.5\n" for worker in (10, 9))
     found = series(tmp_path, "timestamp,worker,step,step_seconds\n" + rows)
     steps = [step for sample in found.samples() for step in sample.steps]
@@ -50,8 +50,8 @@ def test_steps_belong_to_ranks_in_the_order_of_their_workers(tmp_path: Path) -> 
     assert [sample.host for sample in found.samples()] == ["9", "10"]
 
 
-def test_the_rest_of_a_hosts_memory_follows_from_two_figures(tmp_path: Path) -> None:
-    """Used and total bytes give the share and what is available."""
+def test_missing_memory_figures_are_derived(tmp_path: Path) -> None:
+    """Used and total bytes give the ratio and the available bytes."""
     (sample,) = series(tmp_path, "timestamp,host,memory_used_bytes,memory_total_bytes\n0,a,75,100\n").samples()
     assert {name: value for (name, _), value in sample.readings.items()} == {
         "memory_used_bytes": 75,
@@ -62,7 +62,7 @@ def test_the_rest_of_a_hosts_memory_follows_from_two_figures(tmp_path: Path) -> 
 
 
 def test_times_are_seconds_or_dates_and_files_are_joined_in_time(tmp_path: Path) -> None:
-    """Two files, one packed, come out as one series in rising time, each row with its own word for it."""
+    """Two files, one compressed, become one series in rising time, each row with its time as written."""
     one = written(tmp_path, "timestamp,host,cpu_busy_ratio\n2026-01-01T00:00:01.5Z,a,1\n")
     two = written(tmp_path, "timestamp, host, cpu_busy_ratio\n2026-01-01 00:00:00+00:00, b, 1\n", "two.csv.gz")
     rows = list(read([one, two]).rows)
@@ -78,45 +78,45 @@ def test_times_are_seconds_or_dates_and_files_are_joined_in_time(tmp_path: Path)
     [
         ("host,cpu_busy_ratio\na,1\n", "series.csv:1: no column 'timestamp'"),
         ("timestamp,host\n0,a\n", "series.csv:1: no column with readings"),
-        ("timestamp,cpu_busy_ratio\n0,1\n1,much\n", "series.csv:3: cpu_busy_ratio: 'much' is no number"),
+        ("timestamp,cpu_busy_ratio\n0,1\n1,much\n", "series.csv:3: cpu_busy_ratio: 'much' is not a number"),
         ("timestamp,cpu_busy_ratio\nnoon,1\n", "series.csv:2: timestamp 'noon'"),
         ("timestamp,cpu_busy_ratio\n99999999999,1\n", "series.csv:2: timestamp 99999999999 is out of range"),
         ("timestamp,cpu_busy_ratio\n-1,1\n", "series.csv:2: timestamp -1 is out of range"),
         ("timestamp,cpu_busy_ratio\nnan,1\n", "series.csv:2: timestamp nan is out of range"),
         ("timestamp,cpu_busy_ratio\n1e30,1\n", "series.csv:2: timestamp 1e30 is out of range"),
         ("timestamp,cpu_busy_ratio\n9999-01-01,1\n", "series.csv:2: timestamp 9999-01-01 is out of range"),
-        ("timestamp,cpu_busy_ratio\n1,95\n", "series.csv:2: cpu_busy_ratio: 95 is out of range; expected a share"),
+        ("timestamp,cpu_busy_ratio\n1,95\n", "series.csv:2: cpu_busy_ratio: 95 is out of range; expected a ratio"),
         (
             "timestamp,cpu_busy_ratio,cpu_busy_ratio\n1,1,1\n",
-            "series.csv:1: column 'cpu_busy_ratio' stands there twice",
+            "series.csv:1: duplicate column 'cpu_busy_ratio'",
         ),
-        ("timestamp;cpu_busy_ratio\n1;1\n", "series.csv:1: no column 'timestamp'; columns are parted by ';'"),
+        ("timestamp;cpu_busy_ratio\n1;1\n", "series.csv:1: no column 'timestamp'; columns are separated by ';'"),
         ("timestamp,cpu_busy_ratio\n0,inf\n", "series.csv:2: cpu_busy_ratio: inf is out of range"),
         ("timestamp,cpu_busy_ratio\n", "series.csv: no rows"),
         ("", "series.csv:1: no column 'timestamp'"),
     ],
 )
-def test_a_bad_file_is_refused_with_its_place(tmp_path: Path, text: str, message: str) -> None:
-    """The message names the line and the column, and says what was expected."""
+def test_an_invalid_file_is_refused_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+    """The message names the line, the column and the expected form."""
     assert fault(tmp_path, text).startswith(message)
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    """Bytes of something else, and a file that is not there, get one clear line each."""
+def test_a_binary_file_is_refused(tmp_path: Path) -> None:
+    """Binary data and a missing file give one clear line each."""
     path = tmp_path / "series.csv.gz"
-    with pytest.raises(ReplayError, match="cannot be read"):
+    with pytest.raises(ReplayError, match="cannot read the file"):
         read([path])
     path.write_bytes(b"\x1f\x8b\x02")
-    with pytest.raises(ReplayError, match="cannot be read"):
+    with pytest.raises(ReplayError, match="cannot read the file"):
         read([path])
     other = tmp_path / "series.csv"
     other.write_bytes(b"timestamp,host,cpu_busy_ratio\n0,\xff\xfe,1\n")
-    with pytest.raises(ReplayError, match="cannot be read: byte 0xff is no UTF-8"):
+    with pytest.raises(ReplayError, match="not valid UTF-8: byte 0xff"):
         read([other])
 
 
-def test_a_packed_file_is_known_by_its_beginning(tmp_path: Path) -> None:
-    """Its name does not matter: what is called .gz may be plain text, and the other way round."""
+def test_a_compressed_file_is_recognised_by_its_beginning(tmp_path: Path) -> None:
+    """Its name does not matter: a .gz file may be plain text, and the other way round."""
     text = "timestamp,cpu_busy_ratio\n0,1\n"
     packed, plain = tmp_path / "series.csv", tmp_path / "series.csv.gz"
     packed.write_bytes(gzip.compress(text.encode()))
@@ -125,22 +125,22 @@ def test_a_packed_file_is_known_by_its_beginning(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("parts", [1, 10**3, 10**6, 10**9])
-def test_parts_of_a_second_are_told_by_their_size(tmp_path: Path, parts: int) -> None:
-    """Milliseconds, microseconds and nanoseconds since 1970 play as the same seconds do."""
+def test_units_of_times_are_recognised_by_size(tmp_path: Path, parts: int) -> None:
+    """Milliseconds, microseconds and nanoseconds since 1970 replay like the same seconds."""
     rows = "".join(f"{(1_770_000_000 + second) * parts},1\n" for second in (0, 3))
     first, second = series(tmp_path, "timestamp,cpu_busy_ratio\n" + rows).samples()
     assert (first.seconds, second.seconds) == (1_770_000_000, 1_770_000_003)
     assert first.text == str(1_770_000_000 * parts)
 
 
-def test_the_latest_times_can_be_played(tmp_path: Path) -> None:
-    """A jump from zero to the last second that is accepted overflows nothing."""
+def test_the_latest_times_can_be_replayed(tmp_path: Path) -> None:
+    """A jump from zero to the last accepted second overflows nothing."""
     found = series(tmp_path, "timestamp,host,cpu_busy_ratio\n0,a,1\n6999999999,a,1\n")
     assert sum(1 for _ in play_csv(found)) == 2
 
 
-def test_unknown_columns_are_named_and_left_out(tmp_path: Path) -> None:
-    """A column of somebody else's does no harm."""
+def test_unknown_columns_are_listed_and_ignored(tmp_path: Path) -> None:
+    """A column of another program does no harm."""
     found = series(tmp_path, "timestamp,host,cpu_busy_ratio,mood\n0,a,1,good\n")
     assert found.ignored == ("mood",)
     assert [set(sample.readings) for sample in found.samples()] == [{("cpu_busy_ratio", ())}]

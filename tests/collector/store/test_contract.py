@@ -1,4 +1,4 @@
-"""What every store must do; run over each of them."""
+"""The contract of stores, run with each of them."""
 
 import threading
 from collections.abc import Iterator
@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from flyball_collector.blocks.assembly import build_block
 from flyball_collector.blocks.block import Block, RowGroup
-from flyball_collector.blocks.build import build_block
 from flyball_collector.blocks.codec import decode
 from flyball_collector.blocks.testing import SECOND_NS, START_NS, TEMPERATURE, rows, small_block, small_layout
 from flyball_collector.store.contract import Document, Store, StoreConflict, StoreError
 from flyball_collector.store.definitions import definition_id
 from flyball_collector.store.minutes import HOUR_NS
-from flyball_collector.store.testing import FACTORIES, FakeClock
+from flyball_collector.store.testing import FACTORIES, ManualClock
 from flyball_collector.tick import KnownLayout
 from flyball_proto.ranges import RangeSet
 
@@ -25,12 +25,12 @@ TEMPERATURES = [TEMPERATURE.name]
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock(START_NS)
+def clock() -> ManualClock:
+    return ManualClock(START_NS)
 
 
 @pytest.fixture(params=sorted(FACTORIES))
-def store(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Iterator[Store]:
+def store(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock) -> Iterator[Store]:
     opened = FACTORIES[request.param](tmp_path, clock)
     yield opened
     opened.close()
@@ -49,15 +49,15 @@ def sequences(block: Block) -> list[int]:
     return [sequence for group in decode(block.payload) for sequence in group.sequences.tolist()]
 
 
-def test_a_block_comes_back_as_it_was(store: Store) -> None:
-    """What was put is read: rows, ranges and times."""
+def test_a_block_is_read_as_it_was_written(store: Store) -> None:
+    """Rows, ranges and times are the same."""
     block = small_block(present=range(50), lost=[(50, 55)], refused=[(55, 58)])
     assert store.put_blocks([block]) == [RangeSet([(0, 58)])]
     assert list(store.read_blocks("a", START_NS, START_NS + HOUR_NS)) == [block]
 
 
-def test_halves_of_a_block_are_united(store: Store) -> None:
-    """Two parts of one block settle what both hold, in one batch or in two."""
+def test_halves_of_a_block_are_merged(store: Store) -> None:
+    """Two parts of one block settle the sequences of both, in one batch or in two."""
     store.put_blocks([small_block(present=range(20)), small_block(present=range(10, 40))])
     assert store.put_blocks([small_block(present=range(40, 60))]) == [RangeSet([(0, 60)])]
     (block,) = store.read_blocks("a", 0, FAR_NS)
@@ -65,14 +65,14 @@ def test_halves_of_a_block_are_united(store: Store) -> None:
 
 
 def test_repetition_changes_nothing(store: Store) -> None:
-    """A block that comes twice is there once."""
+    """A repeated block is stored once."""
     block = small_block()
     store.put_blocks([block])
     store.put_blocks([block])
     assert [sequences(stored) for stored in store.read_blocks("a", 0, FAR_NS)] == [list(range(60))]
 
 
-def test_a_lost_sequence_that_comes_after_all_is_present(store: Store) -> None:
+def test_a_lost_sequence_that_arrives_later_is_present(store: Store) -> None:
     """Present wins over lost, whichever was stored first."""
     store.put_blocks([small_block(present=(), lost=[(0, 60)])])
     store.put_blocks([small_block(present=range(30))])
@@ -80,8 +80,8 @@ def test_a_lost_sequence_that_comes_after_all_is_present(store: Store) -> None:
     assert (block.present, block.lost) == (RangeSet([(0, 30)]), RangeSet([(30, 60)]))
 
 
-def test_settled_tells_epochs_and_hosts_apart(store: Store) -> None:
-    """What is settled is told per host and epoch, from the sequence asked for."""
+def test_settled_separates_epochs_and_hosts(store: Store) -> None:
+    """Settled sequences are returned for each host and epoch, from the requested sequence on."""
     store.put_blocks(
         [
             small_block(number=0),
@@ -98,7 +98,7 @@ def test_settled_tells_epochs_and_hosts_apart(store: Store) -> None:
 
 
 def test_blocks_are_read_by_time_oldest_first(store: Store) -> None:
-    """A block belongs to a span that it overlaps by one row, and to no other host's."""
+    """A block is in a range that it overlaps by one row, and only for its own host."""
     store.put_blocks([small_block(number=number) for number in (4, 2, 3)] + [small_block(host="b", number=3)])
     start = START_NS + 179 * SECOND_NS
     assert [b.key.number for b in store.read_blocks("a", start, start + 2 * SECOND_NS)] == [2, 3]
@@ -106,7 +106,7 @@ def test_blocks_are_read_by_time_oldest_first(store: Store) -> None:
 
 
 def test_minutes_are_the_same_before_and_after_rolling_up(store: Store) -> None:
-    """Series over chunks and newer blocks do not show where one ends and the other begins."""
+    """The border between chunks and newer blocks is invisible in a series."""
     define(store, layout := small_layout())
     store.put_blocks([small_block(number=number, layout=layout) for number in range(130)])
     before = store.read_minutes("a", TEMPERATURES, START_NS, FAR_NS)
@@ -124,7 +124,7 @@ def test_minutes_are_the_same_before_and_after_rolling_up(store: Store) -> None:
 
 
 def test_minutes_keep_the_last_code_of_a_state(store: Store) -> None:
-    """The middle of a state's minute is the code seen last: a mean of codes says nothing."""
+    """A state's minute keeps the last code, because a mean of codes has no meaning."""
     define(store, layout := small_layout(gpus=1))
     values = np.zeros((60, layout.count), dtype=np.int64)
     values[:30, 1], values[30:, 1] = 1, 2
@@ -137,7 +137,7 @@ def test_minutes_keep_the_last_code_of_a_state(store: Store) -> None:
 
 
 def test_a_late_half_replaces_its_point(store: Store) -> None:
-    """A block that grows after it was rolled up has one point, of all its rows, before and after the next roll-up."""
+    """A block that grows after its roll-up has one point with all its rows, before and after the next roll-up."""
     define(store, layout := small_layout(gpus=1))
     store.put_blocks([small_block(present=range(30), layout=layout), small_block(number=1, layout=layout)])
     store.roll_up(FAR_NS)
@@ -150,7 +150,7 @@ def test_a_late_half_replaces_its_point(store: Store) -> None:
 
 
 def test_a_late_half_that_begins_an_hour_earlier_moves_its_point(store: Store) -> None:
-    """A point follows its block into the hour before."""
+    """The point follows its block into the hour before."""
     define(store, layout := small_layout(gpus=1))
     start = START_NS + HOUR_NS - 30 * SECOND_NS
     store.put_blocks([small_block(present=range(30, 60), layout=layout, epoch_start_ns=start)])
@@ -163,7 +163,7 @@ def test_a_late_half_that_begins_an_hour_earlier_moves_its_point(store: Store) -
 
 
 def test_minutes_follow_a_changed_layout(store: Store) -> None:
-    """A GPU that joins gets a series of its own; the others go on."""
+    """A new GPU gets its own series; the others continue."""
     define(store, small := small_layout(gpus=1))
     define(store, large := small_layout(gpus=2))
     store.put_blocks([small_block(number=0, layout=small), small_block(number=1, layout=large)])
@@ -182,7 +182,7 @@ def test_unfinished_hours_are_not_rolled_up(store: Store) -> None:
     assert store.roll_up(START_NS + HOUR_NS) == 0
 
 
-def test_documents_have_revisions(store: Store, clock: FakeClock) -> None:
+def test_documents_have_revisions(store: Store, clock: ManualClock) -> None:
     """A write over an unexpected revision is refused and changes nothing."""
     assert store.put_document("event", "a/1", b"x", expected=0) == 1
     with pytest.raises(StoreConflict, match="revision 1, not 0"):
@@ -195,8 +195,8 @@ def test_documents_have_revisions(store: Store, clock: FakeClock) -> None:
     assert store.put_document("event", "a/1", b"z") == 3
 
 
-def test_documents_are_written_together(store: Store, clock: FakeClock) -> None:
-    """Old ones rise by a revision, new ones have their first; the last of one name counts."""
+def test_documents_are_written_together(store: Store, clock: ManualClock) -> None:
+    """Existing ones get the next revision, new ones their first; of one name the last body stays."""
     store.put_document("host", "a", b"before")
     clock.now_ns += 1
     store.put_documents([("host", "a", b"new"), ("host", "b", b"first"), ("host", "b", b"second")])
@@ -206,7 +206,7 @@ def test_documents_are_written_together(store: Store, clock: FakeClock) -> None:
 
 
 def test_documents_are_listed_by_prefix_in_order(store: Store) -> None:
-    """Prefixes are text, not patterns; deleting says whether there was anything."""
+    """Prefixes are text, not patterns; deleting returns whether the document existed."""
     for id_ in ("b%", "b", "a", "b%2", "bc"):
         store.put_document("k", id_, b"")
     store.put_document("other", "b", b"")
@@ -218,7 +218,7 @@ def test_documents_are_listed_by_prefix_in_order(store: Store) -> None:
 
 
 def test_documents_are_read_by_range(store: Store) -> None:
-    """From `start`, before `end`, in the order of ids or the other way round, and no more than asked for."""
+    """From `start`, before `end`, sorted by id or in reverse, and no more than the limit."""
     store.put_documents([("k", f"{number:02}", b"%d" % number) for number in range(20)] + [("other", "05", b"")])
     assert [d.id for d in store.read_documents("k", "03", "06", limit=9)] == ["03", "04", "05"]
     assert [d.body for d in store.read_documents("k", "03", "06", limit=2, newest_first=True)] == [b"5", b"4"]
@@ -226,15 +226,15 @@ def test_documents_are_read_by_range(store: Store) -> None:
     assert store.read_documents("k", "06", "03", limit=9) == []
 
 
-def test_documents_are_written_and_forgotten_together(store: Store) -> None:
-    """One call writes some and forgets others; what was not there need not be forgotten."""
+def test_documents_are_written_and_deleted_together(store: Store) -> None:
+    """One call writes some and deletes others; deleting a missing one is not an error."""
     store.put_documents([("k", "a", b""), ("k", "b", b"")])
     store.put_documents([("k", "c", b""), ("k", "d", b"")], forget=[("k", "a"), ("k", "d"), ("k", "nothing")])
     assert [d.id for d in store.list_documents("k")] == ["b", "c"]
 
 
-def test_a_lease_has_one_holder_and_a_growing_token(store: Store, clock: FakeClock) -> None:
-    """While it lasts nobody else gets it; each new holder has a larger token; renewing keeps it."""
+def test_a_lease_has_one_holder_and_a_growing_token(store: Store, clock: ManualClock) -> None:
+    """While it lasts, no other holder gets it; each new holder has a larger token; renewing keeps the token."""
     first = store.acquire_lease("active", "x", 10.0)
     assert first is not None
     assert store.acquire_lease("active", "y", 10.0) is None
@@ -249,8 +249,8 @@ def test_a_lease_has_one_holder_and_a_growing_token(store: Store, clock: FakeClo
     assert store.acquire_lease("active", "x", 10.0) is None
 
 
-def test_a_lapsed_lease_taken_again_by_its_holder_has_a_new_token(store: Store, clock: FakeClock) -> None:
-    """Between lapse and renewal somebody else may have acted: the old token must not pass for the new one."""
+def test_an_expired_lease_has_a_new_token(store: Store, clock: ManualClock) -> None:
+    """Another holder may have acted between expiry and renewal, so the old token must not be valid again."""
     first = store.acquire_lease("active", "x", 1.0)
     clock.now_ns += 2 * SECOND_NS
     again = store.acquire_lease("active", "x", 1.0)
@@ -259,8 +259,8 @@ def test_a_lapsed_lease_taken_again_by_its_holder_has_a_new_token(store: Store, 
     assert again.token > first.token
 
 
-def test_a_removed_host_is_gone_and_the_others_stay(store: Store) -> None:
-    """Blocks, series and documents of a host go; definitions and hosts of like name stay."""
+def test_removing_a_host_keeps_the_others(store: Store) -> None:
+    """Blocks, series and documents of the host are deleted; definitions and hosts with similar names stay."""
     define(store, layout := small_layout())
     store.put_blocks([small_block(host=host, number=n, layout=layout) for host in ("a", "ab") for n in range(2)])
     store.roll_up(FAR_NS)
@@ -277,8 +277,8 @@ def test_a_removed_host_is_gone_and_the_others_stay(store: Store) -> None:
     assert store.get_document("layout", definition_id(layout.digest)) is not None
 
 
-def test_expiry_goes_by_time_of_receipt(store: Store) -> None:
-    """What came late stays its time, however old its readings are; minute series outlive the seconds."""
+def test_expiry_uses_the_time_of_receipt(store: Store) -> None:
+    """Late data stay for their full time, however old the readings are; minute series outlive the seconds."""
     define(store, layout := small_layout(gpus=1))
     old = small_block(number=0, layout=layout)
     late = small_block(number=1, layout=layout, received_ns=START_NS + 5 * HOUR_NS)
@@ -291,8 +291,8 @@ def test_expiry_goes_by_time_of_receipt(store: Store) -> None:
     assert store.read_minutes("a", TEMPERATURES, 0, FAR_NS) == []
 
 
-def test_seconds_go_first_when_there_is_no_room(store: Store) -> None:
-    """Over its limit a store drops the oldest blocks, keeps the minute series, and really gets smaller."""
+def test_blocks_are_deleted_first_over_the_size_limit(store: Store) -> None:
+    """The store deletes the oldest blocks, keeps the minute series, and shrinks."""
     define(store, layout := small_layout(gpus=1))
     noise = np.random.default_rng(1).integers(0, 1 << 60, (60, layout.count))
     blocks = [
@@ -310,7 +310,7 @@ def test_seconds_go_first_when_there_is_no_room(store: Store) -> None:
 
 
 def test_threads_share_a_store(store: Store) -> None:
-    """Many threads that write parts of the same blocks, and read meanwhile, lose nothing."""
+    """Many threads that write parts of the same blocks and read meanwhile lose nothing."""
     faults: list[BaseException] = []
 
     def write(part: int) -> None:
@@ -320,7 +320,7 @@ def test_threads_share_a_store(store: Store) -> None:
                 store.put_blocks([small_block(number=number, present=range(first, first + 15))])
                 store.settled("a", EPOCH, 0)
                 list(store.read_blocks("a", 0, FAR_NS))
-        except BaseException as fault:  # noqa: BLE001  the thread's fault is the test's
+        except BaseException as fault:  # noqa: BLE001  the test reports the thread's exception
             faults.append(fault)
 
     threads = [threading.Thread(target=write, args=(part,)) for part in range(4)]
@@ -332,8 +332,8 @@ def test_threads_share_a_store(store: Store) -> None:
     assert store.settled("a", EPOCH, 0) == RangeSet([(0, 300)])
 
 
-def test_a_block_of_another_length_is_refused(store: Store) -> None:
-    """The ticks of an epoch's blocks never change: such a block is an error, and nothing of its batch is kept."""
+def test_a_block_with_other_ticks_is_refused(store: Store) -> None:
+    """The ticks of an epoch's blocks never change: such a block is an error, and nothing of its batch is stored."""
     store.put_blocks([small_block()])
     other = replace(small_block(), ticks=600)
     with pytest.raises(StoreError, match="600 ticks"):

@@ -12,8 +12,8 @@ LAYOUTS = [
 BODIES = {definition_id(layout.digest): layout.body for layout in LAYOUTS}
 
 
-def test_a_layout_is_read_once_and_forgotten_when_many_came_after() -> None:
-    """A finder lives as long as the collector, and hosts come with new layouts all the time."""
+def test_layouts_are_cached_and_evicted() -> None:
+    """A finder lives as long as the collector, while hosts keep sending new layouts."""
     asked: list[str] = []
 
     def get(kind: str, name: str) -> Document | None:

@@ -1,4 +1,4 @@
-"""The embedded store: its file, its faults, and processes that race for it or are killed."""
+"""The embedded store: its file, its errors, and processes that race for it or are killed."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from flyball_proto.ranges import RangeSet
 EPOCH = b"e" * 16
 FAR_NS = START_NS + 10**18
 
-# Writes every other sequence of the same blocks, PART says which, one sequence a call.
+# Writes every other sequence of the same blocks, one sequence a call. PART selects which.
 RACER = """
 import sys
 from flyball_collector.blocks.testing import small_block
@@ -32,7 +32,7 @@ for sequence in range(part, 120, 2):
     store.put_blocks([small_block(number=sequence // 60, present=[sequence])])
 """
 
-# Says what is settled after each write, until it is killed.
+# Prints the end of the settled sequences after each write, until it is killed.
 WRITER = """
 import itertools, sys
 from flyball_collector.blocks.testing import small_block
@@ -50,7 +50,7 @@ for number in itertools.count(start):
 
 
 def test_two_processes_with_halves_of_a_block_lose_nothing(tmp_path: Path) -> None:
-    """Writers that race for one block end up with every row of both, once."""
+    """Racing writers of one block end with every row of both, once."""
     path = tmp_path / "flyball.db"
     racers = [subprocess.Popen([sys.executable, "-c", RACER, str(path), str(part)]) for part in (0, 1)]
     assert [racer.wait(60) for racer in racers] == [0, 0]
@@ -60,8 +60,8 @@ def test_two_processes_with_halves_of_a_block_lose_nothing(tmp_path: Path) -> No
     store.close()
 
 
-def test_what_was_settled_survives_kill(tmp_path: Path) -> None:
-    """After each `kill -9` everything that was returned as settled is there, whole, and writing goes on."""
+def test_settled_data_survive_kill(tmp_path: Path) -> None:
+    """After each `kill -9` everything that was returned as settled is complete, and writing continues."""
     path = tmp_path / "flyball.db"
     settled = 0
     for round_ in range(4):
@@ -72,7 +72,7 @@ def test_what_was_settled_survives_kill(tmp_path: Path) -> None:
         for _ in range(3 + 5 * round_):
             settled = int(writer.stdout.readline())
         writer.send_signal(signal.SIGKILL)
-        rest = writer.stdout.read().split("\n")[:-1]  # what it said before the signal came
+        rest = writer.stdout.read().split("\n")[:-1]  # its output before the signal
         settled = int(rest[-1]) if rest else settled
         writer.wait(10)
         writer.stdout.close()
@@ -85,7 +85,7 @@ def test_what_was_settled_survives_kill(tmp_path: Path) -> None:
 
 
 def test_commits_are_flushed(tmp_path: Path) -> None:
-    """The write-ahead log is flushed at each commit: a power cut takes nothing back that was acknowledged."""
+    """The write-ahead log is flushed at each commit, so a power failure loses nothing acknowledged."""
     file = sqlite_file.SqliteFile(tmp_path / "flyball.db")
     with file.exclusive("looking") as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
@@ -95,7 +95,7 @@ def test_commits_are_flushed(tmp_path: Path) -> None:
 
 
 def test_a_locked_store_is_unavailable_and_recovers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While another process holds the file, writing fails in bounded time and says why; then it works again."""
+    """While another process locks the file, writing fails with a reason after a limited time; then it works again."""
     monkeypatch.setattr(sqlite_file, "BUSY_SECONDS", 0.05)
     path = tmp_path / "flyball.db"
     store = SqliteStore(path)
@@ -103,7 +103,7 @@ def test_a_locked_store_is_unavailable_and_recovers(tmp_path: Path, monkeypatch:
     blocker.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreUnavailable, match=r"writing blocks in .*flyball\.db failed: .*locked.*end that process"):
         store.put_blocks([small_block()])
-    assert store.settled("a", EPOCH, 0) == RangeSet()  # reading goes on
+    assert store.settled("a", EPOCH, 0) == RangeSet()  # reading continues
     blocker.execute("ROLLBACK")
     blocker.close()
     assert store.put_blocks([small_block()]) == [RangeSet([(0, 60)])]
@@ -111,7 +111,7 @@ def test_a_locked_store_is_unavailable_and_recovers(tmp_path: Path, monkeypatch:
 
 
 def test_a_full_store_is_unavailable_and_recovers(tmp_path: Path) -> None:
-    """Without room nothing of the batch is kept; with room again writing goes on."""
+    """Without space nothing of the batch is stored; with space writing continues."""
     store = SqliteStore(tmp_path / "flyball.db")
     with store._file.exclusive("limiting") as connection:
         pages = sqlite_file.pragma(connection, "page_count")
@@ -119,19 +119,19 @@ def test_a_full_store_is_unavailable_and_recovers(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="disk is full: free space"):
         store.put_blocks([small_block(number=number) for number in range(100)])
     assert store.settled("a", EPOCH, 0) == RangeSet()
-    assert len(store.put_blocks([small_block(number=number) for number in range(100)])) == 100  # a fresh connection
+    assert len(store.put_blocks([small_block(number=number) for number in range(100)])) == 100  # a new connection
     store.close()
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"no database " * 1000, "not a SQLite file"),
+        (b"not a database " * 1000, "not a SQLite file"),
         (b"SQLite format 3\0" + b"\xff" * 5000, "SQLite file|damaged"),
     ],
 )
-def test_what_is_no_store_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
-    """A foreign or damaged file is an error that says what to do, and is left as it is."""
+def test_other_files_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    """A foreign or damaged file is an error with a remedy, and the file stays as it is."""
     path = tmp_path / "flyball.db"
     path.write_bytes(content)
     with pytest.raises(StoreError, match=message):
@@ -140,28 +140,28 @@ def test_what_is_no_store_is_refused(tmp_path: Path, content: bytes, message: st
 
 
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
-    """An older program does not touch a newer file, and says what to do."""
+    """An older program does not touch a newer file, and asks for an upgrade."""
     path = tmp_path / "flyball.db"
     SqliteStore(path).close()
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 9")
     connection.close()
-    with pytest.raises(StoreError, match="schema 9, this version of Flyball knows up to 1: upgrade"):
+    with pytest.raises(StoreError, match="schema 9, this version of Flyball supports up to 1: upgrade"):
         SqliteStore(path)
 
 
-def test_somebody_elses_database_is_refused(tmp_path: Path) -> None:
-    """Tables of another program are not mixed with ours."""
+def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
+    """Its tables are not mixed with ours."""
     path = tmp_path / "other.db"
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE theirs (x)")
     connection.close()
-    with pytest.raises(StoreError, match="somebody else's tables"):
+    with pytest.raises(StoreError, match="tables of another program"):
         SqliteStore(path)
 
 
-def test_damage_inside_is_said(tmp_path: Path) -> None:
-    """A page overwritten behind our back is an error that names the file and the remedy, not a crash."""
+def test_damage_inside_the_file_is_reported(tmp_path: Path) -> None:
+    """A damaged page is an error that names the file and the remedy."""
     path = tmp_path / "flyball.db"
     store = SqliteStore(path)
     store.put_blocks([small_block(number=number) for number in range(200)])
@@ -174,7 +174,7 @@ def test_damage_inside_is_said(tmp_path: Path) -> None:
 
 
 def test_a_damaged_block_is_replaced(tmp_path: Path) -> None:
-    """A stored payload that does not decode gives way to rows that come again: nobody is stuck behind it."""
+    """A stored payload that does not decode is replaced by rows that arrive again, so its host can continue."""
     path = tmp_path / "flyball.db"
     store = SqliteStore(path)
     store.put_blocks([small_block(present=range(30))])
@@ -185,7 +185,7 @@ def test_a_damaged_block_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_damaged_summary_costs_its_minute_only(tmp_path: Path) -> None:
-    """The other minutes of the hour are rolled up all the same."""
+    """The other minutes of the hour are rolled up."""
     layout = small_layout(gpus=1)
     store = SqliteStore(tmp_path / "flyball.db")
     store.put_document("layout", definition_id(layout.digest), layout.layout.body)
@@ -199,23 +199,23 @@ def test_a_damaged_summary_costs_its_minute_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    """No permission is an error that names the path."""
+def test_a_folder_without_write_permission_is_reported(tmp_path: Path) -> None:
+    """The error names the path."""
     tmp_path.chmod(0o500)
     with pytest.raises(StoreUnavailable, match="check the folder, the owner and the mode"):
         SqliteStore(tmp_path / "deeper" / "flyball.db")
     tmp_path.chmod(0o700)
 
 
-def test_a_file_is_private_and_its_folder_is_made(tmp_path: Path) -> None:
-    """Readings are nobody else's business."""
+def test_a_file_is_private_and_its_folder_is_created(tmp_path: Path) -> None:
+    """Other users cannot read it."""
     path = tmp_path / "a" / "b" / "flyball.db"
     SqliteStore(path).close()
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_closed_store_says_so(tmp_path: Path) -> None:
-    """Using a closed store is an error, not a crash; closing twice is none."""
+def test_a_closed_store_is_reported(tmp_path: Path) -> None:
+    """Using it is an error, not a crash; closing it twice is allowed."""
     store = SqliteStore(tmp_path / "flyball.db")
     store.close()
     store.close()
@@ -224,7 +224,7 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
 
 
 def test_backup_while_writing_is_consistent(tmp_path: Path) -> None:
-    """A copy made beside a writer opens, is sound, and holds what was settled before it began."""
+    """A copy made while a writer is active opens, is intact, and has everything settled before it began."""
     store = SqliteStore(tmp_path / "flyball.db")
     store.put_blocks([small_block(number=number) for number in range(50)])
     stop = threading.Event()
@@ -253,7 +253,7 @@ def test_backup_while_writing_is_consistent(tmp_path: Path) -> None:
 
 
 def test_a_backup_over_the_store_itself_is_refused(tmp_path: Path) -> None:
-    """A slip of the hand must not cost the data."""
+    """A mistyped path must not destroy the data."""
     store = SqliteStore(tmp_path / "flyball.db")
     with pytest.raises(StoreError, match="is the store itself"):
         store.backup(str(tmp_path / "flyball.db"))
@@ -262,8 +262,8 @@ def test_a_backup_over_the_store_itself_is_refused(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_reader_that_stops_halfway_hinders_nobody(tmp_path: Path) -> None:
-    """Blocks are read in portions: an iterator left alone holds no view of the file open."""
+def test_an_abandoned_reader_blocks_no_writer(tmp_path: Path) -> None:
+    """Blocks are read in portions: an abandoned iterator keeps no view of the file open."""
     store = SqliteStore(tmp_path / "flyball.db")
     store.put_blocks([small_block(number=number) for number in range(100)])
     blocks = store.read_blocks("a", 0, FAR_NS)

@@ -1,4 +1,4 @@
-"""The other side of a connection, as bytes: what a client says, and what it reads in what it is sent."""
+"""The client's side of a connection, as bytes: frames that it sends, and a reader of those that it receives."""
 
 from collections.abc import Sequence
 
@@ -14,13 +14,13 @@ Frame = tuple[int, int, int, bytes]
 
 
 def greeting(**settings: int) -> bytes:
-    """The preface and settings; `window` is the one that streams begin with."""
+    """Return the preface and settings; `window` is the initial window of streams."""
     values = {frames.INITIAL_WINDOW_SIZE: settings["window"]} if "window" in settings else {}
     return frames.PREFACE + frames.settings(values)
 
 
 def headers(path: str = PATH, *more: Header) -> list[Header]:
-    """Those of a call."""
+    """Return the headers of a call."""
     usual = [
         (b":method", b"POST"),
         (b":scheme", b"http"),
@@ -31,20 +31,20 @@ def headers(path: str = PATH, *more: Header) -> list[Header]:
 
 
 def opening(stream: int = 1, path: str = PATH, *more: Header, end: bool = False) -> bytes:
-    """A call begins."""
+    """Return the frame that begins a call."""
     flags = frames.END_HEADERS | (frames.END_STREAM if end else 0)
     return frames.frame(frames.HEADERS, flags, stream, encode(headers(path, *more)))
 
 
-def said(stream: int, *messages: bytes, end: bool = False) -> bytes:
-    """Messages in one frame."""
+def data_frame(stream: int, *messages: bytes, end: bool = False) -> bytes:
+    """Return a data frame with messages."""
     return frames.frame(
         frames.DATA, frames.END_STREAM if end else 0, stream, b"".join(framed(message) for message in messages)
     )
 
 
-def greeted(limits: Limits = LIMITS, **settings: int) -> Connection:
-    """A connection that has a call on stream 1, and has sent what it owes."""
+def open_connection(limits: Limits = LIMITS, **settings: int) -> Connection:
+    """Return a connection with a call on stream 1 and empty `outgoing`."""
     connection = Connection(limits)
     connection.receive(greeting(**settings) + opening())
     connection.outgoing.clear()
@@ -52,7 +52,7 @@ def greeted(limits: Limits = LIMITS, **settings: int) -> Connection:
 
 
 def frames_of(data: bytes | bytearray) -> list[Frame]:
-    """What was sent, frame by frame."""
+    """Split what was sent into frames."""
     found, at = [], 0
     while at < len(data):
         upper, lower, kind, flags, stream = frames.HEADER.unpack_from(data, at)
@@ -64,12 +64,12 @@ def frames_of(data: bytes | bytearray) -> list[Frame]:
 
 
 def kinds(data: bytes | bytearray) -> list[int]:
-    """The types of what was sent."""
+    """Return the types of the frames that were sent."""
     return [kind for kind, _, _, _ in frames_of(data)]
 
 
 def trailers(sent: Sequence[Frame], stream: int = 1) -> dict[bytes, bytes]:
-    """The last headers of a stream."""
+    """Return the last headers of a stream."""
     decoder = Decoder(10_000)
     blocks = [decoder.decode(payload) for kind, _, to, payload in sent if kind == frames.HEADERS and to == stream]
     return dict(blocks[-1])

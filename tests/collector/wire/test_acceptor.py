@@ -1,4 +1,4 @@
-"""The doorway: who comes through it, and who does not."""
+"""The acceptor: which connections it passes on, and which it refuses."""
 
 import socket
 import ssl
@@ -27,17 +27,17 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def opened(
     contexts: ServerContexts | None, max_waiting: int = 8, handshake_seconds: float = 5.0
 ) -> Iterator[tuple[int, Arrived, Acceptor]]:
-    """A doorway at work: its port, and who came through."""
+    """Run an acceptor; yield its port, the connections that it passed on, and itself."""
     listeners, arrived = open_listening_sockets("127.0.0.1", 0), Arrived()
     port = int(listeners[0].getsockname()[1])
-    doorway = Acceptor(
+    acceptor = Acceptor(
         listeners, contexts, lambda *who: arrived.append(who), max_waiting, handshake_seconds=handshake_seconds
     )
-    doorway.open()
+    acceptor.open()
     try:
-        yield port, arrived, doorway
+        yield port, arrived, acceptor
     finally:
-        doorway.close()
+        acceptor.close()
         for connected, _ in arrived:
             connected.close()
 
@@ -49,7 +49,7 @@ def contexts(authority: Authority) -> ServerContexts:
 
 
 def connect(authority: Authority, port: int, host: str, protocol: str = "h2") -> ssl.SSLSocket:
-    """A client with a certificate of its own."""
+    """Connect a client with its own certificate."""
     issued = authority.issue(host, Part.AGENT)
     context = ssl.create_default_context(cafile=authority.ca_file)
     context.load_cert_chain(issued.certificate_file, issued.key_file)
@@ -65,8 +65,8 @@ def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
         time.sleep(0.01)
 
 
-def test_who_shows_a_certificate_comes_through_with_its_names(authority: Authority, contexts: ServerContexts) -> None:
-    """Ready to be read without waiting; both sides have agreed on HTTP/2."""
+def test_a_verified_client_is_passed_on_with_its_names(authority: Authority, contexts: ServerContexts) -> None:
+    """The socket does not block, and both sides have negotiated HTTP/2."""
     with opened(contexts) as (port, arrived, _), connect(authority, port, "gpu-01") as client:
         until(lambda: len(arrived) == 1)
         connected, names = arrived[0]
@@ -79,48 +79,48 @@ def test_who_shows_a_certificate_comes_through_with_its_names(authority: Authori
         assert connected.recv(10) == b"x"
 
 
-def test_without_tls_everybody_comes_through() -> None:
-    """Nobody has names then."""
+def test_without_tls_every_connection_is_passed_on() -> None:
+    """Such a connection has no names."""
     with opened(None) as (port, arrived, _), socket.create_connection(("127.0.0.1", port), 5):
         until(lambda: len(arrived) == 1)
         assert arrived[0][1] == frozenset()
 
 
-def test_who_speaks_another_protocol_stays_out(authority: Authority, contexts: ServerContexts) -> None:
-    """HTTP/1.1 over TLS, rubbish, and nobody at all: none arrives, each is counted."""
-    with opened(contexts, handshake_seconds=0.3) as (port, arrived, doorway):
+def test_other_protocols_are_refused(authority: Authority, contexts: ServerContexts) -> None:
+    """HTTP/1.1 over TLS, plain HTTP and a client that sends nothing: none is passed on, each is counted."""
+    with opened(contexts, handshake_seconds=0.3) as (port, arrived, acceptor):
         with connect(authority, port, "gpu-02", "http/1.1") as client:
             assert client.recv(10) == b""
         with socket.create_connection(("127.0.0.1", port), 5) as rubbish:
             rubbish.sendall(b"GET / HTTP/1.1\r\n\r\n")
-            until(lambda: doorway.refused == 2)
-        with socket.create_connection(("127.0.0.1", port), 5) as silent:
-            assert silent.recv(10) == b""
-            until(lambda: doorway.refused == 3)
+            until(lambda: acceptor.refused == 2)
+        with socket.create_connection(("127.0.0.1", port), 5) as idle:
+            assert idle.recv(10) == b""
+            until(lambda: acceptor.refused == 3)
         assert arrived == []
 
 
-def test_a_crowd_that_says_nothing_keeps_nobody_out(authority: Authority, contexts: ServerContexts) -> None:
-    """More handshakes at once than may wait: the oldest goes, the newcomer comes through."""
-    with opened(contexts, max_waiting=4) as (port, arrived, doorway):
-        silent = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(10)]
-        until(lambda: doorway.refused >= 6)
+def test_idle_handshakes_do_not_block_new_clients(authority: Authority, contexts: ServerContexts) -> None:
+    """Beyond the limit of pending handshakes the oldest is dropped, and the new client is passed on."""
+    with opened(contexts, max_waiting=4) as (port, arrived, acceptor):
+        idle = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(10)]
+        until(lambda: acceptor.refused >= 6)
         with connect(authority, port, "gpu-03"):
             until(lambda: len(arrived) == 1)
-        for connected in silent:
+        for connected in idle:
             connected.close()
 
 
-def test_a_closed_doorway_takes_nobody() -> None:
-    """The port is free again."""
+def test_a_closed_acceptor_frees_its_port() -> None:
+    """Later connections are refused."""
     with opened(None) as (port, _, _):
         pass
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), 5)
 
 
-def test_every_address_of_a_name_is_listened_on() -> None:
-    """With one port for all; a port in use is an error that leaves nothing open."""
+def test_listening_covers_every_address_of_a_name() -> None:
+    """All share one port; a port in use is an error that leaves no socket open."""
     listeners = open_listening_sockets("localhost", 0)
     try:
         ports = {listener.getsockname()[1] for listener in listeners}

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class PeerDouble:
-    """Counts what was taken."""
+    """Records the sizes of consumed messages."""
 
     names: frozenset[str] = frozenset()
     sizes: list[int] = field(default_factory=list)
 
-    def taken(self, _stream: int, size: int) -> None:
+    def consumed(self, _stream: int, size: int) -> None:
         self.sizes.append(size)
 
 
@@ -29,49 +29,49 @@ def made() -> tuple[Call, PeerDouble]:
 
 
 async def test_messages_are_read_in_order_and_then_there_are_none() -> None:
-    """Those that came first are read first; room is given back for each as it is read."""
+    """Messages are read in the order of their arrival; each is consumed when it is read."""
     call, peer = made()
-    call.give(b"one")
-    call.give(b"three")
+    call.deliver(b"one")
+    call.deliver(b"three")
     call.finish()
     assert peer.sizes == []
     assert [await call.read(), await call.read(), await call.read()] == [b"one", b"three", None]
     assert peer.sizes == [3, 5]
 
 
-async def test_what_is_taken_at_once_wakes_nobody() -> None:
-    """A reader who waits is shown each message, and goes on waiting for those that it did not take."""
+async def test_a_message_that_the_callback_consumes_does_not_wake_the_reader() -> None:
+    """The callback sees each message while a reader waits. The reader gets those that it does not consume."""
     call, peer = made()
     shown: list[bytes] = []
 
-    def at_once(message: bytes) -> bool:
+    def on_message(message: bytes) -> bool:
         shown.append(message)
         return message != b"slow"
 
-    call.give(b"early")
-    assert await call.read(at_once) == b"early"
+    call.deliver(b"early")
+    assert await call.read(on_message) == b"early"
     assert shown == []
-    reader = asyncio.create_task(call.read(at_once))
+    reader = asyncio.create_task(call.read(on_message))
     await asyncio.sleep(0)
     for message in (b"a", b"bc", b"slow", b"after"):
-        call.give(message)
+        call.deliver(message)
     assert await reader == b"slow"
-    assert await call.read(at_once) == b"after"
+    assert await call.read(on_message) == b"after"
     assert shown == [b"a", b"bc", b"slow"]
     assert peer.sizes == [5, 1, 2, 4, 5]
 
 
-async def test_what_goes_wrong_at_once_is_the_readers() -> None:
-    """It is raised where the message would have been read, and nothing more is shown."""
+async def test_the_reader_raises_the_callbacks_exception() -> None:
+    """The waiting read raises it, and the callback is not called again."""
     call, _ = made()
 
-    def at_once(_message: bytes) -> bool:
+    def on_message(_message: bytes) -> bool:
         raise ValueError("unreadable")
 
-    reader = asyncio.create_task(call.read(at_once))
+    reader = asyncio.create_task(call.read(on_message))
     await asyncio.sleep(0)
-    call.give(b"x")
-    call.give(b"y")
+    call.deliver(b"x")
+    call.deliver(b"y")
     with pytest.raises(ValueError, match="unreadable"):
         await reader
     assert await call.read() == b"y"

@@ -1,4 +1,4 @@
-"""A connection without wires: laws that hold for any bytes, and each rule by name."""
+"""A connection without I/O: laws that hold for any bytes, and a test for each rule."""
 
 import gzip
 import itertools
@@ -17,13 +17,13 @@ from flyball_collector.wire.messages import PREFIX, framed
 from flyball_collector.wire.status import StatusCode
 from tests.collector.wire.client_frames import (
     LIMITS,
+    data_frame,
     frames_of,
-    greeted,
     greeting,
     headers,
     kinds,
+    open_connection,
     opening,
-    said,
     trailers,
 )
 
@@ -31,12 +31,12 @@ STREAMS = st.sampled_from([0, 1, 1, 1, 2, 3, 5, 7])
 
 
 @st.composite
-def spoken(draw: st.DrawFn) -> bytes:
-    """A frame as a client may send it, often a right one."""
+def client_frames(draw: st.DrawFn) -> bytes:
+    """A frame that a client may send; many are valid."""
     kind = draw(st.sampled_from(["data", "data", "open", "end", "ping", "window", "settings", "reset", "any"]))
     stream = draw(STREAMS)
     if kind == "data":
-        return said(stream, *draw(st.lists(st.binary(max_size=400), max_size=3)), end=draw(st.booleans()))
+        return data_frame(stream, *draw(st.lists(st.binary(max_size=400), max_size=3)), end=draw(st.booleans()))
     if kind == "open":
         return opening(stream)
     if kind == "end":
@@ -52,42 +52,42 @@ def spoken(draw: st.DrawFn) -> bytes:
     return frames.frame(draw(st.integers(0, 12)), draw(st.integers(0, 255)), stream, draw(st.binary(max_size=40)))
 
 
-CONVERSATIONS = st.lists(spoken(), max_size=12).map(lambda parts: greeting() + opening() + b"".join(parts))
+CONVERSATIONS = st.lists(client_frames(), max_size=12).map(lambda parts: greeting() + opening() + b"".join(parts))
 
 
-def heard(connection: Connection, pieces: Sequence[bytes]) -> list[Event]:
-    """Everything that a connection tells; each message is answered and taken at once."""
+def events_of(connection: Connection, pieces: Sequence[bytes]) -> list[Event]:
+    """Return all events of a connection; each message is answered and consumed at once."""
     events = []
     for piece in pieces:
         for event in connection.receive(piece):
             events.append(event)
             if isinstance(event, Received):
-                connection.taken(event.stream, len(event.message))
+                connection.consumed(event.stream, len(event.message))
     return events
 
 
-def test_the_hypotheses_begin_with_what_is_right() -> None:
-    """A conversation without more opens a call: what follows is not judged on a connection that is broken already."""
+def test_generated_conversations_begin_with_a_valid_call() -> None:
+    """Without further frames a conversation opens a call, so the properties are not tested on broken connections."""
     assert [type(e) for e in Connection(LIMITS).receive(greeting() + opening())] == [Opened]
 
 
 @given(CONVERSATIONS, st.lists(st.integers(0, 2000), max_size=12))
-def test_however_bytes_are_split_the_events_are_the_same(said_bytes: bytes, cuts: list[int]) -> None:
-    """Reads end anywhere: within the preface, a header, a message."""
-    edges = [0, *sorted(min(cut, len(said_bytes)) for cut in cuts), len(said_bytes)]
-    pieces = [said_bytes[start:end] for start, end in itertools.pairwise(edges)]
+def test_the_events_do_not_depend_on_how_bytes_are_split(client_bytes: bytes, cuts: list[int]) -> None:
+    """A read may end anywhere: within the preface, a header or a message."""
+    edges = [0, *sorted(min(cut, len(client_bytes)) for cut in cuts), len(client_bytes)]
+    pieces = [client_bytes[start:end] for start, end in itertools.pairwise(edges)]
     whole, split = Connection(LIMITS), Connection(LIMITS)
-    events = heard(whole, [said_bytes])
-    assert heard(split, pieces) == events
-    assert heard(Connection(LIMITS), [bytes([byte]) for byte in said_bytes]) == events
+    events = events_of(whole, [client_bytes])
+    assert events_of(split, pieces) == events
+    assert events_of(Connection(LIMITS), [bytes([byte]) for byte in client_bytes]) == events
     assert sorted(kinds(split.outgoing)) == sorted(kinds(whole.outgoing))
 
 
 @given(st.one_of(st.binary(max_size=300), CONVERSATIONS), st.lists(st.binary(max_size=200), max_size=5))
-def test_rubbish_closes_the_connection_with_a_reason_and_raises_nothing(start: bytes, more: list[bytes]) -> None:
-    """Whatever comes: a fault is the last event, the last frame says why, and nothing is heard after it."""
+def test_invalid_bytes_close_the_connection_with_a_reason(start: bytes, more: list[bytes]) -> None:
+    """Nothing is raised: `Broken` is the last event, GOAWAY the last frame, and later bytes are ignored."""
     connection = Connection(LIMITS)
-    events = heard(connection, [start, *more])
+    events = events_of(connection, [start, *more])
     broken = [event for event in events if isinstance(event, Broken)]
     assert broken == events[-1:] if broken else True
     if broken:
@@ -95,15 +95,15 @@ def test_rubbish_closes_the_connection_with_a_reason_and_raises_nothing(start: b
         assert kind == frames.GOAWAY
         assert payload[8:].decode() == broken[0].reason
         assert payload[4:8] != bytes(4)
-        assert connection.receive(said(1, b"more")) == []
+        assert connection.receive(data_frame(1, b"more")) == []
 
 
 @given(CONVERSATIONS)
-def test_every_call_has_one_beginning_and_one_end(said_bytes: bytes) -> None:
+def test_every_call_has_one_beginning_and_one_end(client_bytes: bytes) -> None:
     """Messages and the end belong to a call that was opened and is not over."""
     begun: set[int] = set()
     over: set[int] = set()
-    for event in heard(Connection(LIMITS), [said_bytes]):
+    for event in events_of(Connection(LIMITS), [client_bytes]):
         if isinstance(event, Opened):
             assert event.stream not in begun
             begun.add(event.stream)
@@ -120,11 +120,9 @@ def test_every_call_has_one_beginning_and_one_end(said_bytes: bytes) -> None:
     st.lists(st.tuples(st.booleans(), st.integers(1, 4000)), max_size=20),
     st.integers(0, 3000),
 )
-def test_no_more_is_sent_than_there_is_room_for(
-    messages: list[bytes], widened: list[tuple[bool, int]], window: int
-) -> None:
-    """Neither the stream's window nor the connection's is overrun; with room enough, everything arrives as it was."""
-    connection = greeted(window=window)
+def test_data_never_exceed_the_windows(messages: list[bytes], widened: list[tuple[bool, int]], window: int) -> None:
+    """Neither the stream's nor the connection's window is exceeded; once both are wide enough, everything arrives."""
+    connection = open_connection(window=window)
     rooms = [window, frames.DEFAULT_WINDOW_BYTES]
     for message in messages:
         connection.send(1, message)
@@ -133,7 +131,7 @@ def test_no_more_is_sent_than_there_is_room_for(
         connection.receive(frames.window_update(int(of_stream), count))
         rooms[not of_stream] += count
     assert sent_bytes(connection) <= min(rooms)
-    connection.rest()
+    connection.reset_idle_frames()
     for stream in (0, 1):
         connection.receive(frames.window_update(stream, 100_000))
     payload = b"".join(body for kind, _, _, body in frames_of(connection.outgoing) if kind == frames.DATA)
@@ -146,50 +144,50 @@ def sent_bytes(connection: Connection) -> int:
 
 
 def given_back(connection: Connection) -> int:
-    """By how much stream 1 was widened since this was last asked."""
+    """Return by how much stream 1 was widened since the last call."""
     sent = frames_of(connection.outgoing)
     connection.outgoing.clear()
     return sum(int.from_bytes(body) for kind, _, to, body in sent if kind == frames.WINDOW_UPDATE and to == 1)
 
 
 @given(st.lists(st.integers(0, 900), min_size=1, max_size=60))
-def test_room_is_given_back_as_messages_are_taken(sizes: list[int]) -> None:
-    """A client that keeps to its windows is never without room for the next message, as long as they are taken."""
-    connection = greeted(Limits(message_bytes=1000, window_bytes=4000, idle_frames=1000))
+def test_windows_widen_as_messages_are_consumed(sizes: list[int]) -> None:
+    """A client that respects its windows always has room for the next message while messages are consumed."""
+    connection = open_connection(Limits(message_bytes=1000, window_bytes=4000, idle_frames=1000))
     room = 4000
     for size in sizes:
-        data = said(1, bytes(size))
+        data = data_frame(1, bytes(size))
         room -= len(data) - frames.HEADER_BYTES
         assert room >= 0
-        heard(connection, [data])
+        events_of(connection, [data])
         room += given_back(connection)
 
 
-def test_who_does_not_take_messages_is_not_sent_more() -> None:
-    """Without `taken`, a window is all that is ever held; beyond it the connection is at fault."""
-    connection = greeted()
+def test_unconsumed_messages_limit_the_client() -> None:
+    """Without `consumed`, a window is all that is ever held; a client that sends more breaks the connection."""
+    connection = open_connection()
     for _ in range(4):
-        assert [type(e) for e in connection.receive(said(1, bytes(900)))] == [Received]
+        assert [type(e) for e in connection.receive(data_frame(1, bytes(900)))] == [Received]
     assert frames.WINDOW_UPDATE not in kinds(connection.outgoing)
-    assert connection.receive(said(1, bytes(900)))[-1] == Broken("more data than stream 1 has room for")
+    assert connection.receive(data_frame(1, bytes(900)))[-1] == Broken("more data than the window of stream 1 allows")
 
 
-def test_empty_messages_fill_the_window_too() -> None:
-    """Each takes a place among those that wait: no room is given back for them before they are taken."""
-    connection = greeted()
-    empty = said(1, *[b""] * 100)  # 500 bytes
+def test_empty_messages_count_against_the_window() -> None:
+    """An empty message also takes space in the queue: the window does not widen before it is consumed."""
+    connection = open_connection()
+    empty = data_frame(1, *[b""] * 100)  # 500 bytes
     for _ in range(8):
         assert connection.receive(empty) == [Received(1, b"")] * 100
-    connection.taken(1, 0)
+    connection.consumed(1, 0)
     assert given_back(connection) == 0
     for _ in range(799):
-        connection.taken(1, 0)
+        connection.consumed(1, 0)
     assert given_back(connection) == 4000
 
 
-def test_a_message_longer_than_the_window_comes_through() -> None:
-    """Room is given back for what is gathered of a message that is not whole."""
-    connection = greeted(Limits(message_bytes=50_000, window_bytes=4000))
+def test_a_message_longer_than_the_window_arrives() -> None:
+    """The window widens for the received part of an incomplete message."""
+    connection = open_connection(Limits(message_bytes=50_000, window_bytes=4000))
     data, room, got = framed(bytes(40_000)), 4000, []
     while data:
         piece, data = data[: min(room, 2000)], data[min(room, 2000) :]
@@ -201,8 +199,8 @@ def test_a_message_longer_than_the_window_comes_through() -> None:
 
 
 def test_an_answer_has_headers_messages_and_a_status() -> None:
-    """As gRPC's document on HTTP/2 has it; a stream that the client has not ended is reset without an error."""
-    connection = greeted()
+    """As doc/PROTOCOL-HTTP2.md of gRPC requires; a stream that the client has not ended is reset without an error."""
+    connection = open_connection()
     connection.send(1, b"hello")
     connection.end(1, StatusCode.ABORTED, "it is over: 100 % — done")
     sent = frames_of(connection.outgoing)
@@ -218,9 +216,9 @@ def test_an_answer_has_headers_messages_and_a_status() -> None:
 
 
 def test_an_answer_without_messages_is_one_frame() -> None:
-    """Headers and trailers together."""
-    connection = greeted()
-    connection.receive(said(1, end=True))
+    """The headers and trailers share it."""
+    connection = open_connection()
+    connection.receive(data_frame(1, end=True))
     connection.end(1, StatusCode.OK)
     assert kinds(connection.outgoing) == [frames.HEADERS]
     assert trailers(frames_of(connection.outgoing)) == {
@@ -238,26 +236,26 @@ def test_an_answer_without_messages_is_one_frame() -> None:
         ([(b":method", b"GET")], b"405"),
     ],
 )
-def test_what_is_no_call_is_answered_as_http(more: list[tuple[bytes, bytes]], status: bytes) -> None:
-    """A browser, or a probe, learns that it is wrong here."""
-    connection = greeted()
+def test_a_request_that_is_not_grpc_gets_an_http_status(more: list[tuple[bytes, bytes]], status: bytes) -> None:
+    """A browser or a probe learns that this is the wrong port."""
+    connection = open_connection()
     events = connection.receive(opening(3, "/t/m", *more))
     assert events == []
     assert trailers(frames_of(connection.outgoing), 3) == {b":status": status}
 
 
-def test_an_unknown_compression_is_refused() -> None:
-    """The client is told which ones are known."""
-    connection = greeted()
+def test_an_unsupported_compression_is_refused() -> None:
+    """The answer names the supported ones."""
+    connection = open_connection()
     assert connection.receive(opening(3, "/t/m", (b"grpc-encoding", b"snappy"))) == []
-    told = trailers(frames_of(connection.outgoing), 3)
-    assert told[b"grpc-status"] == b"12"
-    assert told[b"grpc-accept-encoding"] == b"identity,gzip,deflate"
+    status = trailers(frames_of(connection.outgoing), 3)
+    assert status[b"grpc-status"] == b"12"
+    assert status[b"grpc-accept-encoding"] == b"identity,gzip,deflate"
 
 
-def test_settings_are_acknowledged_before_they_are_made_use_of() -> None:
-    """Who makes room by settings counts on it once it knows that they came: gRPC takes earlier data for a fault."""
-    connection = greeted(window=0)
+def test_settings_are_acknowledged_before_they_are_used() -> None:
+    """A client relies on new windows once the acknowledgement arrives: gRPC treats earlier data as an error."""
+    connection = open_connection(window=0)
     connection.send(1, b"waits")
     connection.receive(frames.settings({frames.INITIAL_WINDOW_SIZE: 100}))
     assert kinds(connection.outgoing) == [frames.HEADERS, frames.SETTINGS, frames.DATA]
@@ -265,16 +263,16 @@ def test_settings_are_acknowledged_before_they_are_made_use_of() -> None:
 
 def test_a_compressed_message_is_read() -> None:
     """An agent with `compression = true` sends gzip."""
-    connection = greeted()
+    connection = open_connection()
     connection.receive(opening(3, "/t/m", (b"grpc-encoding", b"gzip")))
     packed = gzip.compress(b"message " * 50)
     data = PREFIX.pack(1, len(packed)) + packed
     assert connection.receive(frames.frame(frames.DATA, 0, 3, data)) == [Received(3, b"message " * 50)]
 
 
-def test_compressed_messages_that_nobody_takes_are_bounded() -> None:
-    """A window of compressed zeros would be a thousand windows: the call ends before that."""
-    connection = greeted()
+def test_unconsumed_compressed_messages_are_limited() -> None:
+    """A window of compressed zeros could expand to a thousand windows: the call ends before that."""
+    connection = open_connection()
     connection.receive(opening(3, "/t/m", (b"grpc-encoding", b"gzip")))
     packed = gzip.compress(bytes(990))
     data = frames.frame(frames.DATA, 0, 3, PREFIX.pack(1, len(packed)) + packed)
@@ -291,19 +289,19 @@ def test_compressed_messages_that_nobody_takes_are_bounded() -> None:
         (frames.frame(frames.DATA, 0, 1, PREFIX.pack(1, 3) + b"abc"), b"13"),
     ],
 )
-def test_a_bad_message_ends_its_call_alone(data: bytes, status: bytes) -> None:
-    """The connection goes on: data that were on their way are dropped, and other calls are served."""
-    connection = greeted()
+def test_a_bad_message_ends_only_its_call(data: bytes, status: bytes) -> None:
+    """The connection continues: late data of the call are dropped, and other calls are served."""
+    connection = open_connection()
     connection.receive(opening(3))
     assert connection.receive(data)[-1] == Cancelled(1)
     assert trailers(frames_of(connection.outgoing))[b"grpc-status"] == status
-    assert connection.receive(said(1, b"late")) == []
-    assert connection.receive(said(3, b"fine")) == [Received(3, b"fine")]
+    assert connection.receive(data_frame(1, b"late")) == []
+    assert connection.receive(data_frame(3, b"fine")) == [Received(3, b"fine")]
 
 
 def test_too_many_calls_are_refused_one_by_one() -> None:
-    """A refused stream may be tried again; the others go on."""
-    connection = greeted()
+    """A refused stream may be retried; the others continue."""
+    connection = open_connection()
     connection.receive(opening(3))
     assert connection.receive(opening(5)) == []
     assert frames_of(connection.outgoing) == [(frames.RST_STREAM, 0, 5, bytes([0, 0, 0, ErrorCode.REFUSED_STREAM]))]
@@ -311,32 +309,32 @@ def test_too_many_calls_are_refused_one_by_one() -> None:
     assert [type(e) for e in connection.receive(opening(7))] == [Opened]
 
 
-def test_who_leaves_takes_no_more_calls() -> None:
-    """Calls that are open go on to their end."""
-    connection = greeted()
-    connection.leave("the server stops")
+def test_after_leave_no_new_call_is_accepted() -> None:
+    """Open calls continue to their end."""
+    connection = open_connection()
+    connection.leave("the server is stopping")
     connection.leave("once is enough")
     kind, _, _, payload = frames_of(connection.outgoing)[0]
-    assert (kind, payload) == (frames.GOAWAY, bytes([0, 0, 0, 1, 0, 0, 0, 0]) + b"the server stops")
+    assert (kind, payload) == (frames.GOAWAY, bytes([0, 0, 0, 1, 0, 0, 0, 0]) + b"the server is stopping")
     assert connection.receive(opening(3)) == []
     assert kinds(connection.outgoing) == [frames.GOAWAY, frames.RST_STREAM]
-    assert connection.receive(said(1, b"more", end=True)) == [Received(1, b"more"), Finished(1)]
+    assert connection.receive(data_frame(1, b"more", end=True)) == [Received(1, b"more"), Finished(1)]
 
 
-def test_pings_are_answered_and_a_flood_of_them_is_not() -> None:
-    """Agents ping every six seconds; thousands a second end the connection."""
-    connection = greeted()
+def test_a_flood_of_pings_ends_the_connection() -> None:
+    """An agent pings every six seconds and gets answers; thousands a second end the connection."""
+    connection = open_connection()
     ping = frames.frame(frames.PING, 0, 0, b"flyball!")
     for _ in range(10):
         assert connection.receive(ping * 40) == []
-        connection.rest()
+        connection.reset_idle_frames()
     assert set(frames_of(connection.outgoing)) == {(frames.PING, frames.ACK, 0, b"flyball!")}
     assert connection.receive(ping * 60) == [Broken("too many frames without data")]
 
 
-def test_headers_may_go_on_in_further_frames() -> None:
-    """Also with padding and a priority, which count for nothing."""
-    connection = greeted()
+def test_headers_may_continue_in_further_frames() -> None:
+    """Padding and a priority are ignored."""
+    connection = open_connection()
     block = encode(headers("/t/m", (b"long", bytes(500))))
     first = b"\x03" + bytes(5) + block[:100] + bytes(3)
     flags = frames.PADDED | frames.PRIORITIZED
@@ -348,9 +346,9 @@ def test_headers_may_go_on_in_further_frames() -> None:
     assert [type(e) for e in events] == [Opened]
 
 
-def test_a_client_may_say_something_after_its_last_message() -> None:
-    """Its trailers end what it says."""
-    connection = greeted()
+def test_a_client_may_send_trailers() -> None:
+    """They end its messages."""
+    connection = open_connection()
     last = frames.frame(frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, 1, encode([(b"x", b"y")]))
     assert connection.receive(last) == [Finished(1)]
 
@@ -359,37 +357,41 @@ def test_a_client_may_say_something_after_its_last_message() -> None:
     ("data", "code", "reason"),
     [
         (frames.HEADER.pack(256, 0, 0, 0, 1), ErrorCode.FRAME_SIZE_ERROR, "a frame of 65536 bytes"),
-        (said(9, b"x"), ErrorCode.PROTOCOL_ERROR, "stream 9 is not open"),
-        (said(2, b"x"), ErrorCode.PROTOCOL_ERROR, "stream 2 is not open"),
-        (said(1, end=True) + said(1, b"x"), ErrorCode.STREAM_CLOSED, "after the end"),
-        (opening(1), ErrorCode.PROTOCOL_ERROR, "in the middle of stream 1"),
-        (opening(4), ErrorCode.PROTOCOL_ERROR, "cannot have the number 4"),
-        (frames.frame(frames.DATA, frames.PADDED, 1, b"\x05abc"), ErrorCode.PROTOCOL_ERROR, "more padding"),
-        (frames.frame(frames.PUSH_PROMISE, 0, 1), ErrorCode.PROTOCOL_ERROR, "clients do not push"),
+        (data_frame(9, b"x"), ErrorCode.PROTOCOL_ERROR, "stream 9 is not open"),
+        (data_frame(2, b"x"), ErrorCode.PROTOCOL_ERROR, "stream 2 is not open"),
+        (data_frame(1, end=True) + data_frame(1, b"x"), ErrorCode.STREAM_CLOSED, "after the end"),
+        (opening(1), ErrorCode.PROTOCOL_ERROR, "headers within stream 1"),
+        (opening(4), ErrorCode.PROTOCOL_ERROR, "stream 4: a client's stream has an odd number"),
+        (frames.frame(frames.DATA, frames.PADDED, 1, b"\x05abc"), ErrorCode.PROTOCOL_ERROR, "the padding is longer"),
+        (frames.frame(frames.PUSH_PROMISE, 0, 1), ErrorCode.PROTOCOL_ERROR, "a client cannot push"),
         (frames.frame(frames.PING, 0, 0, b"short"), ErrorCode.FRAME_SIZE_ERROR, "type 6 with 5 bytes"),
         (frames.frame(frames.PING, 0, 1, bytes(8)), ErrorCode.PROTOCOL_ERROR, "type 6 on stream 1"),
         (frames.frame(frames.SETTINGS, 0, 0, b"odd"), ErrorCode.FRAME_SIZE_ERROR, "settings of 3 bytes"),
         (frames.frame(frames.SETTINGS, 1, 0, bytes(6)), ErrorCode.FRAME_SIZE_ERROR, "acknowledgement with settings"),
-        (frames.window_update(1, 0), ErrorCode.PROTOCOL_ERROR, "widened by nothing"),
+        (frames.window_update(1, 0), ErrorCode.PROTOCOL_ERROR, "a window update of 0 bytes"),
         (frames.window_update(0, (1 << 31) - 1), ErrorCode.FLOW_CONTROL_ERROR, "a window of"),
         (frames.window_update(1, (1 << 31) - 1), ErrorCode.FLOW_CONTROL_ERROR, "a window of"),
         (frames.settings({4: 1 << 31}), ErrorCode.FLOW_CONTROL_ERROR, "a window of"),
         (frames.window_update(9, 1), ErrorCode.PROTOCOL_ERROR, "stream 9 is not open"),
         (frames.reset(9, ErrorCode.CANCEL), ErrorCode.PROTOCOL_ERROR, "stream 9 is not open"),
-        (frames.frame(frames.CONTINUATION, 4, 1), ErrorCode.PROTOCOL_ERROR, "nothing to continue"),
-        (frames.frame(frames.HEADERS, 0, 3) + said(1, b"x"), ErrorCode.PROTOCOL_ERROR, "were to be continued"),
+        (frames.frame(frames.CONTINUATION, 4, 1), ErrorCode.PROTOCOL_ERROR, "without HEADERS"),
+        (
+            frames.frame(frames.HEADERS, 0, 3) + data_frame(1, b"x"),
+            ErrorCode.PROTOCOL_ERROR,
+            "expected a CONTINUATION",
+        ),
         (
             frames.frame(frames.HEADERS, 0, 3) + frames.frame(frames.CONTINUATION, 0, 3, bytes(2001)),
             ErrorCode.ENHANCE_YOUR_CALM,
             "more than 2000 bytes of headers",
         ),
         (frames.frame(frames.HEADERS, 0x24, 3, b"abc"), ErrorCode.FRAME_SIZE_ERROR, "too short for their priority"),
-        (frames.frame(frames.HEADERS, 4, 3, b"\x80"), ErrorCode.COMPRESSION_ERROR, "header 0"),
+        (frames.frame(frames.HEADERS, 4, 3, b"\x80"), ErrorCode.COMPRESSION_ERROR, "index 0"),
     ],
 )
-def test_each_fault_has_a_name(data: bytes, code: ErrorCode, reason: str) -> None:
-    """The other side's log says what it did wrong."""
-    connection = greeted()
+def test_each_violation_has_a_reason(data: bytes, code: ErrorCode, reason: str) -> None:
+    """The client's log shows what it did wrong."""
+    connection = open_connection()
     event = connection.receive(data)[-1]
     assert isinstance(event, Broken)
     assert reason in event.reason
@@ -397,7 +399,7 @@ def test_each_fault_has_a_name(data: bytes, code: ErrorCode, reason: str) -> Non
     assert (kind, payload[4:8]) == (frames.GOAWAY, bytes([0, 0, 0, code]))
 
 
-@pytest.mark.parametrize("start", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01", frames.PREFACE + said(1, b"x")])
-def test_what_is_not_http2_is_told_so(start: bytes) -> None:
-    """Settings come first; anything else is another protocol."""
+@pytest.mark.parametrize("start", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01", frames.PREFACE + data_frame(1, b"x")])
+def test_another_protocol_is_refused(start: bytes) -> None:
+    """The first frame must be SETTINGS."""
     assert [type(e) for e in Connection(LIMITS).receive(start)] == [Broken]

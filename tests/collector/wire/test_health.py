@@ -1,4 +1,4 @@
-"""The health service, asked by its own generated client."""
+"""The health service, queried with its generated client."""
 
 import asyncio
 
@@ -10,8 +10,8 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 from tests.collector.wire.test_server import running
 
 
-async def test_each_service_is_asked_for_by_name() -> None:
-    """The empty name stands for all; an unknown one is no status but a fault."""
+async def test_check_reports_each_service() -> None:
+    """The empty name means the whole server; an unknown service ends the call with NOT_FOUND."""
     async with running() as here, here.channel() as channel:
         stub = HealthStub(channel)
         for service in ("", "t"):
@@ -22,8 +22,8 @@ async def test_each_service_is_asked_for_by_name() -> None:
         assert caught.value.code() is grpc.StatusCode.NOT_FOUND
 
 
-async def test_who_watches_is_told_of_the_end() -> None:
-    """Once at the start, and once when the server stops serving."""
+async def test_watchers_see_the_end_of_service() -> None:
+    """A watcher gets one status at the start and one when the server stops serving."""
     async with running() as here, here.channel() as channel:
         watch = HealthStub(channel).Watch(HealthCheckRequest(service="t"), timeout=5)
         unknown = HealthStub(channel).Watch(HealthCheckRequest(service="other"), timeout=5)
@@ -36,8 +36,8 @@ async def test_who_watches_is_told_of_the_end() -> None:
         await asyncio.sleep(0)
 
 
-async def test_rubbish_is_no_question() -> None:
-    """Bytes that are no request are told so."""
+async def test_an_invalid_request_is_refused() -> None:
+    """Bytes that are not a HealthCheckRequest end the call with INVALID_ARGUMENT."""
     async with running() as here, here.channel() as channel:
         call = channel.unary_unary("/grpc.health.v1.Health/Check")(b"\xff")
         assert await call.code() is grpc.StatusCode.INVALID_ARGUMENT

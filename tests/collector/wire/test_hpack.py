@@ -1,4 +1,4 @@
-"""HPACK against the examples of its standard, and against anything at all."""
+"""HPACK against the examples of its standard, and against arbitrary bytes."""
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,7 @@ from flyball_collector.wire.hpack import TABLE_BYTES, Decoder, encode, huffman_d
 from flyball_collector.wire.hpack_tables import CODE_BITS
 
 HEADERS = st.lists(st.tuples(st.binary(max_size=40), st.binary(max_size=200)), max_size=20)
-# RFC 7541, C.3 without and C.4 with Huffman's code: three requests on one connection
+# RFC 7541, appendix C.3 without and C.4 with Huffman coding: three requests on one connection
 PLAIN = (
     "828684410f7777772e6578616d706c652e636f6d",
     "828684be58086e6f2d6361636865",
@@ -40,27 +40,27 @@ REQUESTS = (
 
 
 @pytest.mark.parametrize("blocks", [PLAIN, CODED])
-def test_the_examples_of_the_standard_are_read(blocks: tuple[str, ...]) -> None:
-    """Fixed and remembered headers, literals, with and without Huffman's code."""
+def test_the_examples_of_the_standard_are_decoded(blocks: tuple[str, ...]) -> None:
+    """Static and dynamic table entries and literals, with and without Huffman coding."""
     decoder = Decoder(1000)
     assert tuple(decoder.decode(bytes.fromhex(block)) for block in blocks) == REQUESTS
 
 
 @given(HEADERS)
-def test_what_is_encoded_is_decoded(headers: list[tuple[bytes, bytes]]) -> None:
-    """Any headers come back as they were, in order."""
+def test_encoded_headers_are_decoded(headers: list[tuple[bytes, bytes]]) -> None:
+    """Any headers come back unchanged and in order."""
     assert Decoder(100_000).decode(encode(headers)) == headers
 
 
 @given(st.binary(max_size=100))
-def test_coded_text_is_decoded(text: bytes) -> None:
-    """Every byte has a code, and what follows the last one is ones."""
+def test_huffman_coded_text_is_decoded(text: bytes) -> None:
+    """Every byte has a code, and the padding consists of ones."""
     assert huffman_decoded(coded(text)) == text
 
 
 @given(st.lists(st.binary(max_size=200), max_size=5))
-def test_rubbish_is_a_fault_and_nothing_else(blocks: list[bytes]) -> None:
-    """Whatever the bytes, they are headers or a `ProtocolFault`."""
+def test_arbitrary_bytes_give_headers_or_a_fault(blocks: list[bytes]) -> None:
+    """Any bytes decode to headers or raise `ProtocolFault`."""
     decoder = Decoder(1000)
     for block in blocks:
         try:
@@ -70,8 +70,8 @@ def test_rubbish_is_a_fault_and_nothing_else(blocks: list[bytes]) -> None:
 
 
 @given(HEADERS)
-def test_remembered_headers_are_bounded_and_found(headers: list[tuple[bytes, bytes]]) -> None:
-    """An entry is found under its number until newer ones need its room."""
+def test_table_entries_are_evicted(headers: list[tuple[bytes, bytes]]) -> None:
+    """An entry is found under its index until newer ones need its space."""
     decoder, sizes = Decoder(1 << 20), []
     for name, value in headers:
         decoder.decode(b"\x40" + text_of(name) + text_of(value))
@@ -81,39 +81,39 @@ def test_remembered_headers_are_bounded_and_found(headers: list[tuple[bytes, byt
         there += 1
     for back in range(there):
         assert decoder.decode(number(62 + back, 7, 0x80)) == [headers[-1 - back]]
-    with pytest.raises(ProtocolFault, match="of a table of"):
+    with pytest.raises(ProtocolFault, match="in a table of"):
         decoder.decode(number(62 + there, 7, 0x80))
 
 
 @pytest.mark.parametrize(
     ("block", "reason"),
     [
-        ("80", "header 0"),
-        ("ff80808080808080", "without end"),
-        ("3fe2ff01", "a table of"),
+        ("80", "index 0"),
+        ("ff80808080808080", "integer too long"),
+        ("3fe2ff01", "table size"),
         ("8220", "before the first header"),
-        ("400a", "too soon"),
-        ("40", "too soon"),
-        ("4081ff8161", "middle of a code"),
-        ("4084ffffffff8161", "end of a string"),
+        ("400a", "truncated"),
+        ("40", "truncated"),
+        ("4081ff8161", "invalid Huffman padding"),
+        ("4084ffffffff8161", "end-of-string"),
     ],
 )
-def test_faults_are_named(block: str, reason: str) -> None:
-    """What is wrong with headers is said to the other side."""
+def test_faults_have_reasons(block: str, reason: str) -> None:
+    """The reason names the error."""
     with pytest.raises(ProtocolFault, match=reason):
         Decoder(1000).decode(bytes.fromhex(block))
 
 
-def test_a_small_block_cannot_become_huge_headers() -> None:
-    """A remembered header repeated by one byte each counts in full each time."""
+def test_a_small_block_cannot_expand_without_limit() -> None:
+    """An indexed header of one byte counts with its full size each time."""
     decoder = Decoder(10_000)
     decoder.decode(b"\x40" + text_of(b"n") + text_of(bytes(3000)))
     with pytest.raises(ProtocolFault, match="more than 10000 bytes of headers"):
         decoder.decode(b"\xbe" * 100)
 
 
-def test_a_smaller_table_forgets() -> None:
-    """An encoder that says that it remembers nothing is believed."""
+def test_a_smaller_table_evicts_entries() -> None:
+    """An encoder may reduce the table to zero."""
     decoder = Decoder(1000)
     decoder.decode(b"\x40" + text_of(b"n") + text_of(b"v"))
     with pytest.raises(ProtocolFault):
@@ -121,7 +121,7 @@ def test_a_smaller_table_forgets() -> None:
 
 
 def number(value: int, bits: int, pattern: int) -> bytes:
-    """An integer of HPACK, by the book (RFC 7541, section 5.1)."""
+    """Encode an integer literally as the RFC describes (RFC 7541, section 5.1)."""
     most = (1 << bits) - 1
     if value < most:
         return bytes([pattern | value])
@@ -137,7 +137,7 @@ def text_of(text: bytes) -> bytes:
 
 
 def coded(text: bytes) -> bytes:
-    """Huffman's code the long way: codes of a length are numbers that follow each other, in order of their bytes."""
+    """Encode text with Huffman's code the long way: codes of one length are consecutive, in the order of bytes."""
     codes, code = {}, 0
     for bits in range(1, 31):
         code *= 2

@@ -1,4 +1,4 @@
-"""Messages of gRPC in streams of bytes."""
+"""gRPC messages in a stream of bytes."""
 
 import gzip
 import itertools
@@ -15,8 +15,8 @@ MESSAGES = st.lists(st.binary(max_size=300), max_size=8)
 
 
 @given(MESSAGES, st.lists(st.integers(0, 3000), max_size=10))
-def test_however_bytes_are_split_the_messages_are_the_same(messages: list[bytes], cuts: list[int]) -> None:
-    """A message may begin and end anywhere, several may come at once."""
+def test_messages_do_not_depend_on_how_bytes_are_split(messages: list[bytes], cuts: list[int]) -> None:
+    """A message may begin and end anywhere, and several may arrive together."""
     data, assembler = b"".join(map(framed, messages)), Assembler(300)
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     found = [m for start, end in itertools.pairwise(edges) for m in assembler.take(data[start:end])]
@@ -26,7 +26,7 @@ def test_however_bytes_are_split_the_messages_are_the_same(messages: list[bytes]
 
 @given(MESSAGES, st.sampled_from([b"gzip", b"deflate"]))
 def test_compressed_messages_are_read(messages: list[bytes], encoding: bytes) -> None:
-    """Either way of compressing, message by message."""
+    """Both compressions work, message by message."""
     assembler = Assembler(300, encoding)
     pack = gzip.compress if encoding == b"gzip" else zlib.compress
     data = b"".join(PREFIX.pack(1, len(pack(m))) + pack(m) for m in messages)
@@ -39,17 +39,17 @@ def test_compressed_messages_are_read(messages: list[bytes], encoding: bytes) ->
         (b"gzip", gzip.compress(bytes(1_000_000)), StatusCode.RESOURCE_EXHAUSTED),
         (b"gzip", b"rubbish", StatusCode.INTERNAL),
         (b"gzip", gzip.compress(b"cut off")[:-9], StatusCode.INTERNAL),
-        (b"identity", b"compressed, but how?", StatusCode.INTERNAL),
+        (b"identity", b"compressed without an encoding", StatusCode.INTERNAL),
     ],
 )
-def test_what_cannot_be_decompressed_ends_the_call(encoding: bytes, message: bytes, code: StatusCode) -> None:
-    """A kilobyte that would become a megabyte is not let become one."""
+def test_a_message_that_cannot_be_decompressed_ends_the_call(encoding: bytes, message: bytes, code: StatusCode) -> None:
+    """A kilobyte that would expand to a megabyte is not decompressed in full."""
     with pytest.raises(CallEnded) as caught:
         Assembler(1000, encoding).take(PREFIX.pack(1, len(message)) + message)
     assert caught.value.code is code
 
 
-def test_a_long_message_is_refused_by_its_first_bytes() -> None:
-    """Nobody waits for what will not be taken."""
-    with pytest.raises(CallEnded, match="1001 bytes, where 1000 are the most"):
+def test_a_long_message_is_refused_by_its_prefix() -> None:
+    """The rest of the message is not awaited."""
+    with pytest.raises(CallEnded, match="1001 bytes; the limit is 1000"):
         Assembler(1000).take(PREFIX.pack(0, 1001))

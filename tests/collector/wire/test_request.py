@@ -1,4 +1,4 @@
-"""Requests, as headers tell them."""
+"""Requests, read from headers."""
 
 import pytest
 
@@ -8,8 +8,8 @@ from tests.collector.wire.client_frames import headers
 
 
 @pytest.mark.parametrize("kind", [b"application/grpc", b"application/grpc+proto", b"application/grpc;x=y"])
-def test_each_form_of_grpc_is_a_call(kind: bytes) -> None:
-    """The type may say how messages are written."""
+def test_each_grpc_content_type_is_accepted(kind: bytes) -> None:
+    """The type may name the format of the messages."""
     assert read_request(headers("/a/b", (b"content-type", kind))) == Request("/a/b", b"identity")
 
 
@@ -21,14 +21,14 @@ def test_each_form_of_grpc_is_a_call(kind: bytes) -> None:
         ((b":method", b""), b"405"),
     ],
 )
-def test_what_is_no_call_has_an_http_status(header: tuple[bytes, bytes], status: bytes) -> None:
-    """Another type, or another method."""
+def test_a_request_that_is_not_grpc_has_an_http_status(header: tuple[bytes, bytes], status: bytes) -> None:
+    """Another content type, or another method."""
     with pytest.raises(NotGrpc) as caught:
         read_request(headers("/a/b", header))
     assert caught.value.status == status
 
 
-def test_an_unknown_compression_is_named() -> None:
-    """Bytes that are no text are no reason to fail."""
-    with pytest.raises(CallEnded, match="taken are gzip and deflate"):
+def test_an_unsupported_compression_is_named() -> None:
+    """A name that is not ASCII does not raise another error."""
+    with pytest.raises(CallEnded, match="use gzip, deflate or identity"):
         read_request(headers("/a/b", (b"grpc-encoding", b"\xff\xfe")))

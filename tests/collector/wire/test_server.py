@@ -1,4 +1,4 @@
-"""The server under gRPC's own client, and under clients that misbehave."""
+"""The server with gRPC's own client, and with clients that misbehave."""
 
 import asyncio
 import socket
@@ -14,19 +14,19 @@ from grpc import aio
 from flyball_collector.wire import frames
 from flyball_collector.wire.call import Call
 from flyball_collector.wire.events import Limits
-from flyball_collector.wire.health import Health
+from flyball_collector.wire.health import HealthService
 from flyball_collector.wire.listening_sockets import open_listening_sockets
-from flyball_collector.wire.timeouts import AGED, Timeouts
 from flyball_collector.wire.server import Server
 from flyball_collector.wire.status import StatusCode
-from tests.collector.wire.client_frames import frames_of, greeting, opening, said
+from flyball_collector.wire.timeouts import AGED, Timeouts
+from tests.collector.wire.client_frames import data_frame, frames_of, greeting, opening
 
 LIMITS = Limits(message_bytes=4 * 1024 * 1024)
 
 
 @dataclass
 class Seen:
-    """What handlers saw."""
+    """Counts of what the handlers saw."""
 
     messages: list[bytes] = field(default_factory=list)
     begun: int = 0
@@ -35,20 +35,20 @@ class Seen:
 
 @dataclass
 class Running:
-    """A server at work."""
+    """A running server."""
 
     server: Server
     port: int
     seen: Seen
-    health: Health
+    health: HealthService
 
     def channel(self, **options: int) -> Any:
-        """A channel of gRPC's own client, with a connection to itself; the stubs ask for more than it does."""
-        told = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1), *options.items()]
-        return aio.insecure_channel(f"127.0.0.1:{self.port}", options=told)
+        """Return a channel of gRPC's own client with its own connection; the stubs require more of it than it has."""
+        arguments = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1), *options.items()]
+        return aio.insecure_channel(f"127.0.0.1:{self.port}", options=arguments)
 
     def raw(self) -> socket.socket:
-        """A client that speaks for itself."""
+        """Return a plain TCP client."""
         connected = socket.create_connection(("127.0.0.1", self.port), timeout=5)
         connected.settimeout(5)
         return connected
@@ -56,10 +56,10 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    limits: Limits = LIMITS, *, max_age_seconds: float = 60.0, patience: Timeouts | None = None
+    limits: Limits = LIMITS, *, max_age_seconds: float = 60.0, timeouts: Timeouts | None = None
 ) -> AsyncIterator[Running]:
-    """A server that echoes, fails, waits and talks."""
-    seen, health = Seen(), Health(("t",))
+    """Run a server with handlers that echo, fail, deny and write without end."""
+    seen, health = Seen(), HealthService(("t",))
 
     async def echo(call: Call) -> None:
         seen.begun += 1
@@ -73,10 +73,10 @@ async def running(
 
     async def broken(call: Call) -> None:
         await call.read()
-        raise RuntimeError("a fault of the handler")
+        raise RuntimeError("handler failed")
 
     async def denied(call: Call) -> None:
-        call.abort(StatusCode.PERMISSION_DENIED, "nobody — 100 % nobody")
+        call.abort(StatusCode.PERMISSION_DENIED, "not allowed — 100 % sure")
 
     async def chatter(call: Call) -> None:
         seen.begun += 1
@@ -85,9 +85,7 @@ async def running(
             seen.messages.append(b"")
 
     handlers = {"/t/echo": echo, "/t/broken": broken, "/t/denied": denied, "/t/chatter": chatter, **health.handlers}
-    server = Server(
-        handlers, limits, max_streams=8, max_age_seconds=max_age_seconds, patience=patience or Timeouts()
-    )
+    server = Server(handlers, limits, max_streams=8, max_age_seconds=max_age_seconds, timeouts=timeouts or Timeouts())
     (listener,) = open_listening_sockets("127.0.0.1", 0)
     server.start([listener])
     try:
@@ -104,13 +102,13 @@ async def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
 
 
 async def ending(call: aio.Call) -> tuple[grpc.StatusCode, str]:
-    """How a call ended, as its client sees it."""
+    """Return the status of a call as its client sees it."""
     return await call.code(), str(await call.details())
 
 
 @pytest.mark.parametrize("compression", [grpc.Compression.NoCompression, grpc.Compression.Gzip])
 async def test_messages_of_any_size_go_both_ways(compression: grpc.Compression) -> None:
-    """Empty ones, and ones far longer than any window; a client that is done gets OK."""
+    """Empty messages and ones far longer than any window; a call that the client completes ends with OK."""
     sent = [b"", b"x", bytes(70_000), bytes(range(256)) * 12_000]
     async with running() as here, here.channel() as channel:
         call = channel.stream_stream("/t/echo")(iter(sent), compression=compression)
@@ -120,7 +118,7 @@ async def test_messages_of_any_size_go_both_ways(compression: grpc.Compression) 
 
 
 async def test_many_calls_share_a_connection() -> None:
-    """Each has its own messages, and its own end."""
+    """Each has its own messages and its own end."""
     async with running() as here, here.channel() as channel:
         calls = [channel.stream_stream("/t/echo")(iter([bytes([n]) * 1000] * 20)) for n in range(8)]
         for number, call in enumerate(calls):
@@ -131,13 +129,13 @@ async def test_many_calls_share_a_connection() -> None:
 @pytest.mark.parametrize(
     ("path", "code", "text"),
     [
-        ("/t/denied", grpc.StatusCode.PERMISSION_DENIED, "nobody — 100 % nobody"),
-        ("/t/nothing", grpc.StatusCode.UNIMPLEMENTED, "there is no /t/nothing"),
-        ("/t/broken", grpc.StatusCode.INTERNAL, "a fault of the server: RuntimeError"),
+        ("/t/denied", grpc.StatusCode.PERMISSION_DENIED, "not allowed — 100 % sure"),
+        ("/t/nothing", grpc.StatusCode.UNIMPLEMENTED, "unknown method /t/nothing"),
+        ("/t/broken", grpc.StatusCode.INTERNAL, "internal error: RuntimeError"),
     ],
 )
 async def test_a_call_ends_with_its_status(path: str, code: grpc.StatusCode, text: str) -> None:
-    """Also one that nobody serves, or whose handler is at fault; the connection is not disturbed."""
+    """Also a call of an unknown method, or whose handler fails; the connection is not affected."""
     async with running() as here, here.channel() as channel:
         call = channel.stream_stream(path)()
         if path == "/t/broken":
@@ -148,16 +146,16 @@ async def test_a_call_ends_with_its_status(path: str, code: grpc.StatusCode, tex
 
 
 async def test_a_message_beyond_the_limit_ends_its_call() -> None:
-    """The limit is said; the same connection serves the next call."""
+    """The status names the limit; the same connection serves the next call."""
     async with running(Limits(message_bytes=1000)) as here, here.channel() as channel:
         code, text = await ending(channel.stream_stream("/t/echo")(iter([bytes(300_000)])))
         assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
-        assert "300000 bytes, where 1000" in text
+        assert "300000 bytes; the limit is 1000" in text
         assert [m async for m in channel.stream_stream("/t/echo")(iter([b"fine"]))] == [b"fine"]
 
 
-async def test_a_client_that_gives_up_cancels_its_handler() -> None:
-    """Whether it says so or is cut off."""
+async def test_a_client_that_cancels_or_disconnects_cancels_its_handler() -> None:
+    """Both ways of ending the call cancel it."""
     async with running() as here:
         async with here.channel() as channel:
             call = channel.stream_stream("/t/echo")()
@@ -170,12 +168,12 @@ async def test_a_client_that_gives_up_cancels_its_handler() -> None:
             await until(lambda: here.seen.begun == 2)
             assert here.server.connections == 2
         await until(lambda: here.seen.cancelled == 2)
-        assert here.server.connections == 1  # gRPC keeps the first as long as its call is remembered
+        assert here.server.connections == 1  # gRPC keeps the first while its call object exists
 
 
-async def test_who_does_not_read_is_not_written_to() -> None:
-    """A handler waits for room: memory is bounded by what the kernel and the window hold."""
-    fixed = {"grpc.http2.bdp_probe": 0}  # or gRPC's client widens its window to as much as it can get in that time
+async def test_writing_waits_for_a_client_that_reads_slowly() -> None:
+    """The handler waits: memory is limited to the kernel's buffer and the window."""
+    fixed = {"grpc.http2.bdp_probe": 0}  # otherwise gRPC's client widens its window to as much as arrives meanwhile
     async with running() as here, here.channel(**fixed) as channel:
         call = channel.stream_stream("/t/chatter")()
         await until(lambda: here.seen.begun == 1)
@@ -189,18 +187,18 @@ async def test_who_does_not_read_is_not_written_to() -> None:
         call.cancel()
 
 
-async def test_a_deaf_client_is_let_go() -> None:
-    """Answers that nobody takes from the kernel end the connection after a while."""
-    async with running(patience=Timeouts(stuck_seconds=0.5)) as here:
+async def test_a_stuck_client_is_disconnected() -> None:
+    """A client that never reads its answers is disconnected after a while."""
+    async with running(timeouts=Timeouts(stuck_seconds=0.5)) as here:
         with here.raw() as connected:
             connected.sendall(greeting(window=1 << 30) + frames.window_update(0, 1 << 30) + opening(1, "/t/chatter"))
             await until(lambda: here.seen.begun == 1)
             await until(lambda: here.server.connections == 0)
 
 
-async def test_a_silent_connection_is_asked_and_given_up() -> None:
-    """Half-open connections are found: who does not answer a ping is gone."""
-    async with running(patience=Timeouts(keepalive_seconds=0.5)) as here:
+async def test_a_client_that_does_not_answer_pings_is_disconnected() -> None:
+    """This finds half-open connections."""
+    async with running(timeouts=Timeouts(keepalive_seconds=0.5)) as here:
         with here.raw() as connected:
             connected.sendall(greeting() + opening(1, "/t/echo"))
             await until(lambda: here.seen.cancelled == 1)
@@ -208,9 +206,9 @@ async def test_a_silent_connection_is_asked_and_given_up() -> None:
         assert here.server.connections == 0
 
 
-async def test_who_answers_pings_is_kept() -> None:
-    """gRPC's client says nothing for seconds, and is not given up."""
-    async with running(patience=Timeouts(keepalive_seconds=0.5)) as here, here.channel() as channel:
+async def test_a_client_that_answers_pings_is_kept() -> None:
+    """gRPC's client sends no data for seconds and is not disconnected."""
+    async with running(timeouts=Timeouts(keepalive_seconds=0.5)) as here, here.channel() as channel:
         call = channel.stream_stream("/t/echo")()
         await call.write(b"before")
         await call.read()
@@ -221,34 +219,34 @@ async def test_who_answers_pings_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("patience", "said_first"),
+    ("timeouts", "first_bytes"),
     [(Timeouts(greeting_seconds=0.5), b""), (Timeouts(idle_seconds=0.5), greeting())],
 )
-async def test_a_connection_without_a_purpose_is_closed(patience: Timeouts, said_first: bytes) -> None:
-    """One that never speaks HTTP/2, and one that asks for nothing."""
-    async with running(patience=patience) as here:
+async def test_a_connection_without_calls_is_closed(timeouts: Timeouts, first_bytes: bytes) -> None:
+    """One that never sends HTTP/2 settings, and one that opens no call."""
+    async with running(timeouts=timeouts) as here:
         with here.raw() as connected:
-            connected.sendall(said_first)
+            connected.sendall(first_bytes)
             await until(lambda: here.server.connections == 1)
             last = frames_of(await asyncio.to_thread(_all, connected))[-1]
             assert (last[0], last[3][4:8]) == (frames.GOAWAY, bytes(4))
         await until(lambda: here.server.connections == 0)
 
 
-async def test_rubbish_is_told_what_it_is() -> None:
-    """The connection ends with a reason; others go on."""
+async def test_another_protocol_gets_a_reason() -> None:
+    """The connection ends with the reason; others continue."""
     async with running() as here, here.channel() as channel:
         with here.raw() as connected:
             connected.sendall(b"GET / HTTP/1.1\r\n\r\n")
             last = frames_of(await asyncio.to_thread(_all, connected))[-1]
-            assert last[3][8:] == b"this is not HTTP/2"
+            assert last[3][8:] == b"not HTTP/2"
         assert [m async for m in channel.stream_stream("/t/echo")(iter([b"fine"]))] == [b"fine"]
 
 
-async def test_an_old_connection_ends_and_its_call_is_told() -> None:
-    """Nobody stays beyond the age; the client reads why, and a new connection serves it."""
-    patience = Timeouts(age_grace_seconds=0.1)
-    async with running(max_age_seconds=0.2, patience=patience) as here, here.channel() as channel:
+async def test_a_connection_beyond_its_maximum_age_ends() -> None:
+    """The client reads why, and a new connection serves it."""
+    timeouts = Timeouts(age_grace_seconds=0.1)
+    async with running(max_age_seconds=0.2, timeouts=timeouts) as here, here.channel() as channel:
         call = channel.stream_stream("/t/echo")()
         await call.write(b"x")
         assert await call.read() == b"x"
@@ -256,15 +254,15 @@ async def test_an_old_connection_ends_and_its_call_is_told() -> None:
         assert [m async for m in channel.stream_stream("/t/echo")(iter([b"again"]))] == [b"again"]
 
 
-async def test_newcomers_have_room_when_others_only_sit_there() -> None:
-    """The oldest connection without a call makes room; those with one stay."""
+async def test_idle_connections_make_room_for_new_ones() -> None:
+    """The oldest connection without a call is closed; those with a call stay."""
     async with running() as here, here.channel() as channel:
         call = channel.stream_stream("/t/echo")()
         await call.write(b"x")
         await call.read()
         idle = [here.raw() for _ in range(1100)]
         late = here.raw()
-        late.sendall(greeting() + opening(1, "/t/echo") + said(1, b"late"))
+        late.sendall(greeting() + opening(1, "/t/echo") + data_frame(1, b"late"))
         await until(lambda: here.seen.messages[-1] == b"late", 10)
         assert here.server.connections <= 1032
         await call.write(b"still there")
@@ -274,8 +272,8 @@ async def test_newcomers_have_room_when_others_only_sit_there() -> None:
             connected.close()
 
 
-async def test_stopping_tells_everybody() -> None:
-    """A call that goes on ends as UNAVAILABLE, with a reason."""
+async def test_stopping_ends_open_calls_with_a_reason() -> None:
+    """An open call ends with UNAVAILABLE."""
     async with running() as here:
         channel = here.channel()
         call = channel.stream_stream("/t/echo")()
@@ -283,17 +281,17 @@ async def test_stopping_tells_everybody() -> None:
         await call.read()
         waiting = asyncio.create_task(ending(call))
         await asyncio.sleep(0)
-    assert await waiting == (grpc.StatusCode.UNAVAILABLE, "the server stops")
+    assert await waiting == (grpc.StatusCode.UNAVAILABLE, "the server is stopping")
     await channel.close()
 
 
 async def test_a_server_that_never_started_stops() -> None:
-    """Where it could not open_listening_sockets there is nothing to end."""
+    """A server that could not listen has nothing to end."""
     await Server({}, LIMITS, max_streams=1, max_age_seconds=1).stop(1)
 
 
 def _all(connected: socket.socket) -> bytes:
-    """Everything until the other side closes."""
+    """Read until the other side closes."""
     found = b""
     while data := connected.recv(65_536):
         found += data

@@ -11,7 +11,7 @@ from flyball_collector.wire.status import StatusCode, percent_encoded
 
 @given(st.text())
 def test_any_text_is_printable_and_comes_back(text: str) -> None:
-    """Headers hold printable ASCII alone; what is said survives it."""
+    """Headers hold printable ASCII alone; what is data_frame survives it."""
     encoded = percent_encoded(text)
     assert all(0x20 <= byte <= 0x7E for byte in encoded)
     whole = text.encode("utf-8", "replace").decode()

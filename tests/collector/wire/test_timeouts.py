@@ -1,4 +1,4 @@
-"""Who is given up, by a clock that the test moves."""
+"""The time limits of a connection, with a clock that the test sets."""
 
 import select
 import socket
@@ -9,8 +9,8 @@ from typing import NoReturn
 import pytest
 
 from flyball_collector.wire import frames
-from flyball_collector.wire.timeouts import Timeouts, enforce_timeouts
 from flyball_collector.wire.peer import Peer
+from flyball_collector.wire.timeouts import Timeouts, enforce_timeouts
 from tests.collector.wire.client_frames import LIMITS, greeting
 
 TIMEOUTS = Timeouts(keepalive_seconds=6.0)
@@ -18,7 +18,7 @@ TIMEOUTS = Timeouts(keepalive_seconds=6.0)
 
 @dataclass
 class Clock:
-    """Stands still until it is moved."""
+    """A clock that only the test moves."""
 
     now: float = 0.0
 
@@ -28,15 +28,15 @@ class Clock:
 
 @dataclass
 class Watched:
-    """A peer, the other end of its connection, and the clock of both."""
+    """A peer, the other end of its connection, and their clock."""
 
     peer: Peer
     other: socket.socket
     clock: Clock
 
-    def tend_at(self, now: float) -> None:
+    def enforce_at(self, now: float) -> None:
         self.clock.now = now
-        self.peer.rest()
+        self.peer.every_second()
         enforce_timeouts(self.peer, now, TIMEOUTS)
 
 
@@ -54,24 +54,24 @@ def watched() -> Iterator[Watched]:
 
 
 def _no_call(*_: object) -> NoReturn:
-    raise AssertionError("nobody calls here")
+    raise AssertionError("no call expected")
 
 
-def test_who_says_nothing_is_asked_and_given_up(watched: Watched) -> None:
-    """Twice the patience without a word."""
-    watched.tend_at(6.5)
-    assert watched.peer.asked == 6.5
-    watched.tend_at(12.0)
+def test_a_peer_without_data_is_pinged_and_lost(watched: Watched) -> None:
+    """It is lost after twice the keepalive time without data."""
+    watched.enforce_at(6.5)
+    assert watched.peer.pinged == 6.5
+    watched.enforce_at(12.0)
     assert not watched.peer.lost
-    watched.tend_at(13.0)
+    watched.enforce_at(13.0)
     assert watched.peer.lost
 
 
-def test_who_spoke_but_was_not_heard_is_kept(watched: Watched) -> None:
-    """A server that is behind reads what has come before it gives somebody up."""
-    watched.tend_at(6.5)
+def test_an_unread_answer_keeps_the_peer(watched: Watched) -> None:
+    """A slow server reads pending data before it closes a connection."""
+    watched.enforce_at(6.5)
     watched.other.sendall(frames.frame(frames.PING, frames.ACK, 0, bytes(8)))
-    watched.tend_at(13.0)
+    watched.enforce_at(13.0)
     assert not watched.peer.lost
-    watched.tend_at(14.0)
-    assert watched.peer.asked is None
+    watched.enforce_at(14.0)
+    assert watched.peer.pinged is None

@@ -1,4 +1,4 @@
-"""From a running diagnosis to what is shown: scores, conditions with live numbers, waste, XIDs, failures."""
+"""From a running diagnosis to its export: scores, conditions with current numbers, waste, XIDs, failures."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -14,19 +14,19 @@ from flyball_collector.diagnosis.subject import Subject, subjects
 from flyball_collector.diagnosis.view import View
 from flyball_collector.diagnosis.waste_settings import WasteSettings
 from flyball_collector.engine.accounts import Accounts
-from flyball_collector.engine.player import Key, Player, Sample, recording
+from flyball_collector.engine.player import Key, Player, RecordedSample, recording
+from flyball_collector.exporter.diagnosis.diagnosis_writer import DiagnosisWriter
 from flyball_collector.exporter.diagnosis.findings import DiagnosisFindings
 from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, ExportedCondition, Price, price_of
-from flyball_collector.exporter.diagnosis.text import DiagnosisWriter
-from flyball_collector.exporter.negotiation import Format
+from flyball_collector.exporter.negotiation import ExpositionFormat
 from flyball_collector.fleet.events import HostEvent
 from flyball_collector.own_metrics import OwnMetrics
 
 GPU = (("gpu", "GPU-0"), ("index", "0"))
 
 
-class Filling:
-    """Says that memory of every host will be full 100 s after the beginning, and that a broken disk is slow."""
+class FillingMemory:
+    """Claims that every host's memory is full 100 s after the start, and that a broken disk is slow."""
 
     name = "filling"
     kinds = (BY_NAME["memory_exhaustion"], BY_NAME["bottleneck_disk"])
@@ -43,8 +43,8 @@ class Filling:
             )  # fmt: skip
 
 
-class Slow:
-    """Says that a run is slow."""
+class SlowRun:
+    """Claims that a run is slow."""
 
     name = "slow"
     kinds = (BY_NAME["run_slow"],)
@@ -59,8 +59,8 @@ class Slow:
     subjects = subjects([Subject(run="nightly")])
 
 
-class Broken:
-    """Fails whenever it is asked."""
+class BrokenDetector:
+    """Fails on every call."""
 
     name = "broken"
     kinds = ()
@@ -70,7 +70,7 @@ class Broken:
         raise ZeroDivisionError(view.now)
 
 
-def stands_in(snapshot: DiagnosisSnapshot) -> list[ExportedCondition]:
+def conditions_in(snapshot: DiagnosisSnapshot) -> list[ExportedCondition]:
     return [each for group in snapshot.active for each in group]
 
 
@@ -84,18 +84,18 @@ def readings() -> dict[Key, float]:
 
 
 class Watched:
-    """Two hosts, seen for some seconds."""
+    """Two hosts, observed for some seconds."""
 
     def __init__(self, seconds: int) -> None:
-        samples = [Sample(n, host, readings()) for n in range(seconds) for host in ("a", "b")]
+        samples = [RecordedSample(n, host, readings()) for n in range(seconds) for host in ("a", "b")]
         self.player = Player(recording(samples))
         self.diagnosis = self.player.diagnosis
         others = [each for each in self.diagnosis.detectors if BY_NAME["memory_exhaustion"] not in each.kinds]
-        self.diagnosis.detectors[:] = [*others, Filling(), Slow(), Broken()]
+        self.diagnosis.detectors[:] = [*others, FillingMemory(), SlowRun(), BrokenDetector()]
         self.own = OwnMetrics()
         self.accounts = Accounts(self.diagnosis, self.own)
         self.events: list[Event] = []
-        self.diagnosis.step = self._step  # type: ignore[method-assign]  # as the collector does
+        self.diagnosis.step = self._step  # type: ignore[method-assign]  # like the collector
         for _ in self.player.play():
             pass
         self.findings = DiagnosisFindings(self.diagnosis, self.accounts, Price(2.0, "EUR"))
@@ -106,42 +106,42 @@ class Watched:
         return []
 
 
-def test_everything_that_is_known_is_shown() -> None:
-    """Base scores along hosts, what stands, what was lost to it, and what it costs."""
+def test_all_results_are_exported() -> None:
+    """Base scores along hosts, active conditions, the time lost to them, and its price."""
     watched = Watched(40)
     snapshot = watched.findings.of_fleet()
     assert tuple(snapshot.scores.hosts) == ("a", "b")
     np.testing.assert_allclose(dict(snapshot.scores.base)["cpu"], [0.5, 0.5])
     assert {"disk", "cpu", "idle_gpu"} <= {name for name, _ in snapshot.scores.bottlenecks}
-    stands = {(each.kind.name, each.subject.host) for each in stands_in(snapshot)}
-    assert {("memory_exhaustion", "a"), ("bottleneck_disk", "b")} <= stands
+    conditions = {(each.kind.name, each.subject.host) for each in conditions_in(snapshot)}
+    assert {("memory_exhaustion", "a"), ("bottleneck_disk", "b")} <= conditions
     lost = dict(zip(snapshot.waste.causes, snapshot.waste.seconds[0].tolist(), strict=True))
     assert 20 < lost["disk"] < 30
     assert snapshot.price == Price(2.0, "EUR")
     assert {event.kind.name for event in watched.events} >= {"memory_exhaustion", "bottleneck_disk"}
 
 
-def test_a_risk_has_its_newest_numbers() -> None:
-    """Events are told once a minute at most; the seconds left are this second's."""
+def test_a_risk_has_its_current_numbers() -> None:
+    """Events are emitted at most once a minute; the seconds left are this second's."""
     watched = Watched(40)
     (risk,) = [
         each
-        for each in stands_in(watched.findings.of_host("a"))
+        for each in conditions_in(watched.findings.of_host("a"))
         if each.kind.name == "memory_exhaustion" and not each.subject.gpu
     ]
     view = watched.diagnosis.view
     assert view is not None
-    (told,) = [each.event for each in watched.diagnosis.conditions.active_of("a") if each.kind is risk.kind]
-    assert told.seconds_left is not None
+    (event,) = [each.event for each in watched.diagnosis.conditions.active_of("a") if each.kind is risk.kind]
+    assert event.seconds_left is not None
     assert risk.left == 1e9 + 100.0 - view.now
-    assert risk.left < told.seconds_left
+    assert risk.left < event.seconds_left
     assert risk.probability == 0.8
-    (disk,) = [e for e in stands_in(watched.findings.of_host("a")) if e.kind.name == "bottleneck_disk"]
+    (disk,) = [e for e in conditions_in(watched.findings.of_host("a")) if e.kind.name == "bottleneck_disk"]
     assert disk.left is None, "it foresees nothing"
 
 
-def test_a_group_is_the_same_while_nothing_of_it_changes() -> None:
-    """What is not foreseen is made once; a risk has other numbers each second."""
+def test_an_unchanged_group_is_the_same_object() -> None:
+    """Groups other than risks are made once; a risk has new numbers each second."""
     watched = Watched(40)
     first, again = watched.findings.of_fleet().active, watched.findings.of_fleet().active
     assert {group[0].kind.name for group in first} >= {"memory_exhaustion", "bottleneck_disk"}
@@ -153,26 +153,26 @@ def test_a_group_is_the_same_while_nothing_of_it_changes() -> None:
     assert "c" in {each.subject.host for each in group}
 
 
-def test_one_host_alone() -> None:
-    """The same as in the whole, and nothing of its neighbour; an unknown host has nothing."""
+def test_the_results_of_one_host() -> None:
+    """They equal its part of the fleet, without its neighbours'; an unknown host has none."""
     findings = Watched(40).findings
     whole, alone = findings.of_fleet(), findings.of_host("b")
     assert tuple(alone.scores.hosts) == ("b",)
     for (name, values), (_, all_values) in zip(alone.scores.bottlenecks, whole.scores.bottlenecks, strict=True):
         np.testing.assert_equal(values, all_values[1:], err_msg=name)
-    assert {each.subject.host for each in stands_in(alone)} == {"b"}
-    of_host = [each for each in stands_in(whole) if each.subject.host == "b"]
-    assert sorted(stands_in(alone), key=_by_kind) == sorted(of_host, key=_by_kind)
+    assert {each.subject.host for each in conditions_in(alone)} == {"b"}
+    of_host = [each for each in conditions_in(whole) if each.subject.host == "b"]
+    assert sorted(conditions_in(alone), key=_by_kind) == sorted(of_host, key=_by_kind)
     np.testing.assert_equal(alone.waste.seconds, whole.waste.seconds[1:])
     nobody = findings.of_host("c")
-    assert (len(nobody.scores.hosts), stands_in(nobody), len(nobody.waste.hosts)) == (0, [], 0)
+    assert (len(nobody.scores.hosts), conditions_in(nobody), len(nobody.waste.hosts)) == (0, [], 0)
 
 
-def test_runs_alone() -> None:
-    """The page of runs says the same, whether it was made of them or of the whole fleet."""
+def test_the_results_of_runs() -> None:
+    """They are equal whether they are made alone or with the whole fleet."""
     findings = Watched(80).findings
     whole, alone = (
-        b"".join(DiagnosisWriter().render(snapshot, Format.TEXT, known=(), heard=()))
+        b"".join(DiagnosisWriter().render(snapshot, ExpositionFormat.TEXT, known=(), reporting=()))
         for snapshot in (findings.of_fleet(), findings.of_runs())
     )
     assert alone == whole
@@ -186,40 +186,40 @@ def _by_kind(active: ExportedCondition) -> tuple[str, str]:
 
 
 def test_detectors_that_fail_are_counted() -> None:
-    """Each failure once."""
+    """Each failure is counted once."""
     own = Watched(10).own
     assert own.registry.get_sample_value("flyball_collector_detector_failures_total", {"detector": "broken"}) == 10
 
 
-def test_xids_are_shown() -> None:
-    """Of the fleet and of the host."""
+def test_xids_are_exported() -> None:
+    """They are in the results of the fleet and of the host."""
     watched = Watched(3)
     view = watched.diagnosis.view
     assert view is not None
     state = view.states[0]
     state.events = (HostEvent(view.now_ns - 10**10, "gpu_xid", "GPU-0", 79, ""),)
-    watched.accounts.xids.look(view.states, view.now)
+    watched.accounts.xids.update(view.states, view.now)
     for snapshot in (watched.findings.of_fleet(), watched.findings.of_host("a")):
         assert [(xid.host, xid.gpu, xid.code) for xid in snapshot.xids] == [("a", "GPU-0", 79)]
     assert watched.findings.of_host("b").xids == []
 
 
-def test_before_the_first_second_nothing_is_known() -> None:
-    """A scrape that comes at once is answered."""
+def test_before_the_first_second_there_are_no_results() -> None:
+    """An early scrape is answered."""
     watched = Watched(0)
     snapshot = watched.findings.of_fleet()
-    assert (list(snapshot.scores.hosts), stands_in(snapshot), list(snapshot.runs)) == ([], [], [])
+    assert (list(snapshot.scores.hosts), conditions_in(snapshot), list(snapshot.runs)) == ([], [], [])
     assert watched.findings.of_host("a").primary == []
 
 
-def test_no_price_no_money() -> None:
-    """Only where the settings say so."""
+def test_without_a_price_there_is_no_price_metric() -> None:
+    """The price comes only from the settings."""
     assert price_of(WasteSettings()) is None
     assert price_of(WasteSettings(price_per_gpu_hour=2.5, currency="EUR")) == Price(2.5, "EUR")
 
 
-class Swinging:
-    """Of disks it says less and less, until it takes back what it said; of waiting for input it is sure."""
+class SwingingDetector:
+    """Claims a disk bottleneck that fades until it is retracted, and is certain of an input bottleneck."""
 
     name = "swinging"
     kinds = (BY_NAME["bottleneck_disk"], BY_NAME["bottleneck_data_wait"])
@@ -245,13 +245,13 @@ class Swinging:
         yield Claims(kind=data_wait, subjects=view.hosts, enters=yes, stays=yes, confidence=0.9 * yes, level=level)
 
 
-def swung(seconds: int) -> Watched:
-    """After so many seconds."""
+def watched_for(seconds: int) -> Watched:
+    """Return the diagnosis after so many seconds."""
     watched = Watched(0)
-    watched.diagnosis.detectors[:] = [Swinging()]
-    watched.player = Player(recording([Sample(n, "a", readings()) for n in range(seconds)]))
+    watched.diagnosis.detectors[:] = [SwingingDetector()]
+    watched.player = Player(recording([RecordedSample(n, "a", readings()) for n in range(seconds)]))
     diagnosis = watched.player.diagnosis
-    diagnosis.detectors[:] = [Swinging()]
+    diagnosis.detectors[:] = [SwingingDetector()]
     for _ in watched.player.play():
         pass
     watched.findings = DiagnosisFindings(diagnosis, Accounts(diagnosis, OwnMetrics()))
@@ -259,9 +259,9 @@ def swung(seconds: int) -> Watched:
 
 
 @pytest.mark.parametrize("seconds", [3, 10, 25, 32, 50, 70])
-def test_scores_primary_and_conditions_are_of_one_moment(seconds: int) -> None:
-    """What is primary stands; confidence, score and words of what stands are this second's, not those of its event."""
-    found = swung(seconds).findings.of_host("a")
+def test_scores_primary_and_conditions_are_of_one_second(seconds: int) -> None:
+    """The primary bottleneck is active; confidence, score and text are this second's, not the event's."""
+    found = watched_for(seconds).findings.of_host("a")
     active = {event.kind.name.removeprefix("bottleneck_"): event for event in found.events}
     scores = {name: float(values[0]) for name, values in found.scores.bottlenecks}
     confidences = {name: float(values[0]) for name, values in found.scores.confidences}
@@ -274,14 +274,14 @@ def test_scores_primary_and_conditions_are_of_one_moment(seconds: int) -> None:
         assert event.level * event.confidence == pytest.approx(scores[name])
 
 
-def test_a_bottleneck_that_fades_says_so() -> None:
-    """Below its exit level it stands for half a minute more, with this second's words."""
-    (disk,) = swung(32).findings.of_host("a").events
+def test_a_fading_bottleneck_shows_its_current_text() -> None:
+    """Below its exit level it stays active for half a minute, with this second's text."""
+    (disk,) = watched_for(32).findings.of_host("a").events
     assert disk.because == "fading: 0.26"
     assert disk.evidence == {"io_pressure_ratio": pytest.approx(0.26)}
 
 
-def test_what_another_one_explains_is_named_with_it() -> None:
-    """It would stand, and is larger, but for the disk."""
-    assert swung(25).findings.of_host("a").explained == [("data_wait", "bottleneck_disk")]
-    assert swung(80).findings.of_host("a").explained == []
+def test_an_explained_bottleneck_is_listed_with_its_cause() -> None:
+    """It would be raised, and is larger, without the disk."""
+    assert watched_for(25).findings.of_host("a").explained == [("data_wait", "bottleneck_disk")]
+    assert watched_for(80).findings.of_host("a").explained == []

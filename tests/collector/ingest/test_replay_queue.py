@@ -1,16 +1,16 @@
-"""Replay grants: few at once, fair, and nothing beyond what was granted."""
+"""The replay queue: few hosts at once, fair, and nothing beyond the grants."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_collector.ingest.grants import ReplayQueue
+from flyball_collector.ingest.replay_queue import ReplayQueue
 
 CREDIT = 1000
 
 
-def test_places_are_few_and_go_round() -> None:
-    """With two places and five hosts, everybody has had a turn after three."""
-    queue = ReplayQueue(2, CREDIT, turn_seconds=10)
+def test_slots_rotate() -> None:
+    """With two slots and five hosts, each host has had a slot after three rounds."""
+    queue = ReplayQueue(2, CREDIT, slot_seconds=10)
     hosts = [f"host{n}" for n in range(5)]
     granted: set[str] = set()
     for now in (0.0, 10.0, 20.0):
@@ -23,8 +23,8 @@ def test_places_are_few_and_go_round() -> None:
     assert granted == set(hosts)
 
 
-def test_credit_is_topped_up_while_it_is_used() -> None:
-    """A host that has used half gets the rest again; one that has not gets nothing."""
+def test_credit_is_renewed_while_it_is_used() -> None:
+    """A host that has used half gets the full credit again; one that has not gets nothing."""
     queue = ReplayQueue(1, CREDIT)
     queue.want("a")
     assert queue.due(0) == [("a", CREDIT)]
@@ -33,9 +33,9 @@ def test_credit_is_topped_up_while_it_is_used() -> None:
     assert queue.due(2) == [("a", 600)]
 
 
-def test_a_stalled_host_loses_its_place_only_to_another() -> None:
-    """Nobody waits: it stays. Somebody waits: it goes."""
-    queue = ReplayQueue(1, CREDIT, turn_seconds=1000, stalled_seconds=15)
+def test_a_stalled_host_loses_its_slot_only_to_another() -> None:
+    """While no host waits it keeps the slot."""
+    queue = ReplayQueue(1, CREDIT, slot_seconds=1000, stalled_seconds=15)
     queue.want("slow")
     queue.due(0)
     assert queue.due(100) == []
@@ -43,8 +43,8 @@ def test_a_stalled_host_loses_its_place_only_to_another() -> None:
     assert queue.due(101) == [("next", CREDIT)]
 
 
-def test_an_empty_backlog_frees_the_place() -> None:
-    """A host that is done leaves; credit it did not use counts in its next turn."""
+def test_an_empty_backlog_frees_the_slot() -> None:
+    """A host that is done leaves; its unused credit counts in its next slot."""
     queue = ReplayQueue(1, CREDIT)
     queue.want("a")
     queue.due(0)
@@ -60,7 +60,7 @@ def test_an_empty_backlog_frees_the_place() -> None:
 
 
 def test_the_end_of_a_stream_ends_its_credit() -> None:
-    """What was granted on an old stream is not owed by the new one."""
+    """The credit of an old stream does not count for the new one."""
     queue = ReplayQueue(1, CREDIT)
     queue.want("a")
     queue.due(0)
@@ -70,22 +70,22 @@ def test_the_end_of_a_stream_ends_its_credit() -> None:
     assert queue.due(1) == [("a", CREDIT)]
 
 
-def test_it_says_when_a_place_is_free_and_when_many_replay() -> None:
-    """A place is of use only to somebody who waits; half of the places taken or waited for is many."""
+def test_it_reports_a_free_slot_and_a_busy_queue() -> None:
+    """A slot is vacant only if a host waits; the queue is busy when half of the slots are taken or waited for."""
     queue = ReplayQueue(4, CREDIT)
-    seen = [(queue.vacant, queue.crowded)]
+    seen = [(queue.vacant, queue.busy)]
     for host in "abcde":
         queue.want(host)
         queue.due(0)
-        seen.append((queue.vacant, queue.crowded))
+        seen.append((queue.vacant, queue.busy))
     queue.leave("a")
-    seen.append((queue.vacant, queue.crowded))
+    seen.append((queue.vacant, queue.busy))
     assert seen == [(False, False)] * 3 + [(False, True)] * 3 + [(True, True)]
 
 
 @given(st.lists(st.integers(1, 400), max_size=60))
-def test_nobody_sends_much_more_than_was_granted(sizes: list[int]) -> None:
-    """Spending is allowed up to one credit beyond the grants, and never further."""
+def test_no_host_sends_much_more_than_its_grant(sizes: list[int]) -> None:
+    """It may exceed the grants by one credit, and not by more."""
     queue = ReplayQueue(1, CREDIT)
     queue.want("a")
     granted = sum(count for _, count in queue.due(0))

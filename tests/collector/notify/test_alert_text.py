@@ -1,4 +1,4 @@
-"""What notifications say."""
+"""The texts of notifications."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from flyball_collector.diagnosis.kinds import KINDS, Severity
 from flyball_collector.diagnosis.subject import Subject
-from flyball_collector.notify.words import Links, alert_name, annotations, description, in_words, labels
+from flyball_collector.notify.alert_text import Links, alert_name, annotations, description, duration_text, labels
 from flyball_collector.timeline.entry import entry_of
 from flyball_collector.timeline.testing import cleared, make_event
 
@@ -14,7 +14,7 @@ RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks"
 
 
 def test_labels_identify_an_alert() -> None:
-    """Host, GPU, run, rank and resource where they apply; nothing that is empty."""
+    """They have host, GPU, run, rank and resource where these apply, and no empty values."""
     entry = entry_of(make_event("straggler", subject=Subject("node-1", run="r", rank=0)))
     assert labels(entry) == {
         "alertname": "FlyballRunStraggler",
@@ -27,16 +27,16 @@ def test_labels_identify_an_alert() -> None:
     assert labels(entry, severity="critical")["severity"] == "critical"
 
 
-def test_hosts_words_are_data() -> None:
-    """Control characters do not travel on, and nothing is without end."""
+def test_a_hosts_texts_are_cleaned() -> None:
+    """Control characters are replaced, and the length is limited."""
     entry = entry_of(make_event(subject=Subject("a\x1b[31m" + "x" * 5000), because="\r\nBcc: all"))
-    told = labels(entry)["instance"] + description(entry)
-    assert told.isprintable()
+    text = labels(entry)["instance"] + description(entry)
+    assert text.isprintable()
     assert len(labels(entry)["instance"]) == 256
 
 
-def test_a_description_says_what_where_how_sure_and_how_long() -> None:
-    """While it stands the time that is left is told."""
+def test_a_description_has_place_confidence_and_time_left() -> None:
+    """The time left is included while the condition is active."""
     event = make_event(seconds_left=600.0)
     assert description(entry_of(event)) == "GPU 1 on node-1: used 93 %, 12 MiB more each second; 10 min left (80% sure)"
     assert "left" not in description(entry_of(cleared(event)))
@@ -44,8 +44,8 @@ def test_a_description_says_what_where_how_sure_and_how_long() -> None:
     assert annotations(entry_of(event), Links())["summary"].startswith("Memory")
 
 
-def test_people_read_a_gpus_number_and_alerts_are_told_apart_by_its_uuid() -> None:
-    """A number that changes makes no other alert."""
+def test_people_see_a_gpus_number_and_alerts_use_its_uuid() -> None:
+    """A changed number does not make another alert."""
     gpu = "GPU-3f2a9c1e-52d0-4b7e-9c55-0d6b8f4a7e21"
     third, fifth, unknown = (
         entry_of(make_event(subject=Subject("node-7", gpu), gpu_index=number)) for number in (3, 5, None)
@@ -57,7 +57,7 @@ def test_people_read_a_gpus_number_and_alerts_are_told_apart_by_its_uuid() -> No
 
 
 def test_links_lead_to_the_host_and_the_runbook() -> None:
-    """Where addresses are set; names are quoted."""
+    """Links need the base addresses; names in them are quoted."""
     links = Links("https://flyball.example/", "https://docs.example/runbooks/")
     entry = entry_of(make_event(host="a/b?c", subject=Subject("a/b?c")))
     assert links.page(entry) == "https://flyball.example/#/host/a%2Fb%3Fc"
@@ -66,13 +66,13 @@ def test_links_lead_to_the_host_and_the_runbook() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(0, "0 s"), (90, "90 s"), (600, "10 min"), (7200, "2 h"), (2e5, "2 d")])
-def test_times_have_a_sensible_unit(seconds: float, words: str) -> None:
-    """A time is told in its largest sensible unit."""
-    assert in_words(seconds) == words
+def test_durations_have_a_sensible_unit(seconds: float, words: str) -> None:
+    """A duration is in its largest sensible unit."""
+    assert duration_text(seconds) == words
 
 
-def test_names_are_those_of_the_rules_and_runbooks() -> None:
-    """Whatever notifies has a runbook under its alert's name, at every severity."""
+def test_alert_names_are_those_of_the_rules_and_runbooks() -> None:
+    """Every kind that notifies has a runbook under its alert's name, at every severity."""
     for kind in KINDS:
         for severity in Severity if kind.notifies and kind.name != "load_imbalance" else ():
             for subject in (Subject("a"), Subject("a", gpu="GPU-1")):

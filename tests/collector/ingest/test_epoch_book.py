@@ -1,10 +1,10 @@
-"""The settle book: whatever the order, every sequence settles exactly once and acknowledgements only grow."""
+"""The epoch book: in any order, every sequence settles exactly once, and the acknowledged prefix only grows."""
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from flyball_collector.ingest.settle import EpochBook
+from flyball_collector.ingest.epoch_book import EpochBook
 from flyball_proto.ranges import RangeSet
 
 TICKS = 6
@@ -97,7 +97,7 @@ TestBook.settings = settings(max_examples=150, stateful_step_count=40, deadline=
 
 
 def test_the_end_of_an_epoch_completes_its_last_block() -> None:
-    """No more is waited for than will come; what was never announced is told apart."""
+    """Nothing beyond the end is awaited; sequences that were never announced are reported."""
     book = EpochBook(TICKS)
     assert [book.take(n) for n in range(8)] == [True] * 8
     assert not book.complete(1)
@@ -120,8 +120,8 @@ def test_a_book_stays_small() -> None:
     assert book.settled == 1000 * TICKS
 
 
-def test_repetitions_of_what_is_settled_open_nothing() -> None:
-    """An agent that sends its settled past again and again costs the book no memory."""
+def test_repeating_settled_sequences_costs_no_memory() -> None:
+    """An agent may send its settled records again and again."""
     book = EpochBook(TICKS)
     assert all(book.take(sequence) for sequence in range(10 * TICKS))
     book.settle(RangeSet([(0, 10 * TICKS)]))

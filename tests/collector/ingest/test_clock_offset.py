@@ -1,10 +1,10 @@
-"""The clock offset: right within the round trip, whatever clocks and networks do."""
+"""The clock offset: its error is within the round trip, whatever clocks and networks do."""
 
 import random
 
 import pytest
 
-from flyball_collector.ingest.offset import ClockOffset
+from flyball_collector.ingest.clock_offset import ClockOffset
 
 MS = 1_000_000
 SECOND = 1000 * MS
@@ -12,7 +12,7 @@ BOOTED = 1_900_000_000 * SECOND
 
 
 def exchange(clock: ClockOffset, true_offset: int, boot: int, there: int, back: int) -> None:
-    """The collector sends, the agent answers 300 ms after receipt; `boot` is when it received."""
+    """Simulate a round trip: the agent receives at `boot` and answers 300 ms later."""
     sent = boot + true_offset - there
     answered = boot + 300 * MS
     clock.round_trip(sent, boot, answered, answered + true_offset + back)
@@ -23,8 +23,8 @@ def test_unknown_before_the_first_message() -> None:
     assert ClockOffset().offset_ns is None
 
 
-def test_one_way_bounds_until_the_first_echo() -> None:
-    """The quickest message so far bounds the offset from above."""
+def test_one_way_messages_limit_the_offset_until_the_first_echo() -> None:
+    """The fastest message so far gives the upper limit."""
     clock = ClockOffset()
     for delay in (50, 20, 90):
         clock.one_way(SECOND, SECOND + BOOTED + delay * MS)
@@ -32,7 +32,7 @@ def test_one_way_bounds_until_the_first_echo() -> None:
 
 
 def test_jitter_is_filtered() -> None:
-    """With delays up to 200 ms, and one quick exchange, the offset is right within 2 ms."""
+    """With delays up to 200 ms and one fast exchange the offset is right within 2 ms."""
     clock, noise = ClockOffset(), random.Random(1)
     for n in range(12):
         quick = n == 7
@@ -54,8 +54,8 @@ def test_drift_is_followed() -> None:
 
 
 @pytest.mark.parametrize("step", [3600 * SECOND, -3600 * SECOND])
-def test_a_stepped_collector_clock_starts_anew(step: int) -> None:
-    """The first exchange after a step of an hour is believed."""
+def test_a_step_of_the_collectors_clock_restarts_the_filter(step: int) -> None:
+    """The first exchange after a step of an hour is used."""
     clock = ClockOffset()
     for n in range(10):
         exchange(clock, BOOTED, n * 60 * SECOND, MS, MS)
@@ -65,7 +65,7 @@ def test_a_stepped_collector_clock_starts_anew(step: int) -> None:
 
 
 def test_a_backward_step_shows_at_the_next_message() -> None:
-    """A message that arrives before it left contradicts the offset; the bound takes over."""
+    """A message that arrives before it was sent contradicts the offset; the one-way limit replaces it."""
     clock = ClockOffset()
     exchange(clock, BOOTED, 60 * SECOND, MS, MS)
     clock.one_way(61 * SECOND, 61 * SECOND + BOOTED - 3600 * SECOND + MS)
@@ -73,7 +73,7 @@ def test_a_backward_step_shows_at_the_next_message() -> None:
 
 
 def test_a_frozen_host_is_followed() -> None:
-    """A host whose boot clock stood still for ten minutes has a new offset at the next exchange."""
+    """A host whose boot clock stopped for ten minutes has a new offset at the next exchange."""
     clock = ClockOffset()
     exchange(clock, BOOTED, 60 * SECOND, MS, MS)
     exchange(clock, BOOTED + 600 * SECOND, 61 * SECOND, MS, MS)
@@ -81,8 +81,8 @@ def test_a_frozen_host_is_followed() -> None:
     assert abs(clock.offset_ns - BOOTED - 600 * SECOND) < 2 * MS
 
 
-def test_nonsense_and_repetition_are_ignored() -> None:
-    """An answer before the question, and the same answer twice, change nothing."""
+def test_invalid_and_repeated_answers_are_ignored() -> None:
+    """An answer before its question and a repeated answer change nothing."""
     clock = ClockOffset()
     exchange(clock, BOOTED, 60 * SECOND, MS, MS)
     before = clock.offset_ns

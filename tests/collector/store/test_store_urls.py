@@ -1,4 +1,4 @@
-"""Stores by URL."""
+"""Opening stores by URL."""
 
 from pathlib import Path
 
@@ -6,8 +6,8 @@ import pytest
 
 from flyball_collector.store.contract import StoreError
 from flyball_collector.store.memory import MemoryStore
-from flyball_collector.store.open import open_store
 from flyball_collector.store.sqlite import SqliteStore
+from flyball_collector.store.store_urls import open_store
 
 
 def test_a_sqlite_url_names_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,21 +22,21 @@ def test_a_sqlite_url_names_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_memory_is_a_store() -> None:
-    """`memory:` keeps nothing and needs nothing."""
+    """`memory:` needs no path."""
     assert isinstance(open_store("memory:"), MemoryStore)
 
 
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("postgres://x", "unknown kind of store 'postgres'; known are memory:, sqlite:"),
-        ("/var/lib/x.db", "unknown kind of store"),
+        ("postgres://x", "unknown scheme 'postgres'; expected memory:, sqlite:"),
+        ("/var/lib/x.db", "unknown scheme"),
         ("sqlite://x.db", "expected sqlite:////absolute/path"),
         ("sqlite:", "expected sqlite:////absolute/path"),
-        ("memory:x", "takes nothing"),
+        ("memory:x", "expected only memory:"),
     ],
 )
 def test_other_urls_are_refused(url: str, message: str) -> None:
-    """The error names the setting, the value and what is known."""
+    """The message names the setting, the value and the valid forms."""
     with pytest.raises(StoreError, match=f"store.url .*{message}"):
         open_store(url)

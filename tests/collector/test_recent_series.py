@@ -4,7 +4,7 @@ import numpy as np
 
 from flyball_collector.blocks.block import RowGroup
 from flyball_collector.fleet.fleet import Fleet
-from flyball_collector.recent import RecentSeries
+from flyball_collector.recent_series import RecentSeries
 from flyball_collector.store.definitions import definition_id
 from flyball_collector.store.memory import MemoryStore
 from flyball_collector.tick import KnownLayout
@@ -23,8 +23,8 @@ def group(digest: int) -> RowGroup:
     return RowGroup(digest, one, one, one, one, one, digests, digests, values, valid)
 
 
-def test_rows_come_with_the_layout_of_the_fleet_or_of_the_store() -> None:
-    """A layout that nobody knows yet leaves its rows out, instead of failing the question."""
+def test_rows_get_their_layout_from_the_fleet_or_the_store() -> None:
+    """Rows of an unknown layout are left out."""
     live, stored, unknown = layout("a_bytes"), layout("b_bytes"), layout("c_bytes")
     fleet, store = Fleet(), MemoryStore()
     fleet.ensure("node-1").layout = KnownLayout(live)

@@ -1,4 +1,4 @@
-"""The diagnosis as text: what is shown of whom, bounded, escaped, and gone with its host."""
+"""The diagnosis as text: which series of which subject, limited, escaped, and removed with their host."""
 
 import subprocess
 
@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.exporter.diagnosis.active_lines import MAX_OF_KIND
+from flyball_collector.exporter.diagnosis.diagnosis_writer import MAX_RUNS, DiagnosisWriter
 from flyball_collector.exporter.diagnosis.metrics import METRICS
 from flyball_collector.exporter.diagnosis.snapshot import (
     AdviceFigure,
@@ -20,9 +21,8 @@ from flyball_collector.exporter.diagnosis.snapshot import (
     WasteFigures,
     XidTime,
 )
-from flyball_collector.exporter.diagnosis.text import MAX_RUNS, DiagnosisWriter
-from flyball_collector.exporter.negotiation import Format
-from flyball_collector.exporter.text import page
+from flyball_collector.exporter.fleet_writer import page
+from flyball_collector.exporter.negotiation import ExpositionFormat
 
 BOTH = ("a", "b")
 
@@ -63,19 +63,21 @@ def text(
     snapshot: DiagnosisSnapshot = FULL,
     *,
     known: tuple[str, ...] = BOTH,
-    heard: tuple[str, ...] = BOTH,
-    format_: Format = Format.TEXT,
+    reporting: tuple[str, ...] = BOTH,
+    format_: ExpositionFormat = ExpositionFormat.TEXT,
     writer: DiagnosisWriter | None = None,
 ) -> str:
-    return page((writer or DiagnosisWriter()).render(snapshot, format_, known=known, heard=heard), format_).decode()
+    return page(
+        (writer or DiagnosisWriter()).render(snapshot, format_, known=known, reporting=reporting), format_
+    ).decode()
 
 
 def lines(page_: str) -> set[str]:
     return {line for line in page_.splitlines() if not line.startswith("#")}
 
 
-def test_everything_is_told_with_its_labels() -> None:
-    """Every metric appears; what is unknown or endless has no series."""
+def test_everything_has_its_labels() -> None:
+    """Every metric appears; unknown and infinite values have no series."""
     assert lines(text()) == {
         'flyball_base_score_ratio{instance="a",resource="cpu"} 0.5',
         'flyball_score_ratio{instance="a",bottleneck="disk"} 0.25',
@@ -117,19 +119,19 @@ def test_everything_is_told_with_its_labels() -> None:
     }
 
 
-def test_both_formats_can_be_read_and_promtool_is_content() -> None:
-    """Every family has one head, names and types are as Prometheus wants them."""
+def test_both_formats_parse_and_pass_promtool() -> None:
+    """Every family has one header, and names and types follow Prometheus's rules."""
     families = [family.name for family in parse_text(text())]
     assert len(families) == len(set(families))
-    openmetrics = text(format_=Format.OPENMETRICS)
+    openmetrics = text(format_=ExpositionFormat.OPENMETRICS)
     assert {f.name for f in parse_openmetrics(openmetrics)} == set(families)  # type: ignore[no-untyped-call]
     checked = subprocess.run(["promtool", "check", "metrics"], input=text().encode(), capture_output=True, check=False)
     assert (checked.returncode, checked.stdout + checked.stderr) == (0, b"")
 
 
-def test_a_silent_host_keeps_only_what_is_true_of_it() -> None:
-    """Its scores, risks and advice leave with its readings; that it is lost stays, and is counted."""
-    left = {line for line in lines(text(heard=("a",))) if 'instance="b"' in line}
+def test_a_host_that_does_not_report_keeps_only_some_conditions() -> None:
+    """Its scores, risks and advice disappear with its readings; that it is lost remains, and is counted."""
+    left = {line for line in lines(text(reporting=("a",))) if 'instance="b"' in line}
     assert left == {
         'flyball_conditions{instance="b",severity="info"} 0.0',
         'flyball_conditions{instance="b",severity="warning"} 0.0',
@@ -138,38 +140,40 @@ def test_a_silent_host_keeps_only_what_is_true_of_it() -> None:
     }
 
 
-def test_a_forgotten_host_is_gone() -> None:
-    """No series of it is left, in the same writer too; and it comes back as it was."""
+def test_a_removed_host_has_no_series() -> None:
+    """Also with the same writer; when it returns, it has the same series as before."""
     writer = DiagnosisWriter()
     before = lines(text(writer=writer))
-    assert not any('instance="b"' in line for line in lines(text(known=("a",), heard=("a",), writer=writer)))
+    assert not any('instance="b"' in line for line in lines(text(known=("a",), reporting=("a",), writer=writer)))
     assert lines(text(writer=writer)) == before
 
 
-def test_a_hosts_own_page_has_no_instance_and_no_runs() -> None:
-    """The scrape adds the instance; runs are told elsewhere, once."""
-    pieces = DiagnosisWriter(instance=False).render(FULL, Format.TEXT, known=("a",), heard=("a",), runs=False)
-    found = lines(page(pieces, Format.TEXT).decode())
+def test_a_hosts_page_has_no_instance_and_no_runs() -> None:
+    """The scrape adds the instance; runs are on other pages."""
+    pieces = DiagnosisWriter(instance=False).render(
+        FULL, ExpositionFormat.TEXT, known=("a",), reporting=("a",), runs=False
+    )
+    found = lines(page(pieces, ExpositionFormat.TEXT).decode())
     assert "instance" not in " ".join(found)
     assert 'flyball_score_ratio{bottleneck="disk"} 0.25' in found
     assert 'flyball_condition_active{kind="straggler",severity="warning",run="r",rank="3"} 1.0' in found
     assert not any("run_hang" in line or "flyball_run_" in line or "price" in line for line in found)
 
 
-def test_labels_are_escaped_and_cut() -> None:
-    """What a host calls its mounts cannot break a line; two that are the same after the cut come once."""
+def test_labels_are_escaped_and_shortened() -> None:
+    """The name of a mount cannot break a line; two that are equal after shortening give one series."""
     full = [
         active("disk_full", Subject("a", resource='/x"\n\\'), left=1.0),
         active("disk_full", Subject("a", resource="/" + "y" * 1000 + "1"), left=2.0),
         active("disk_full", Subject("a", resource="/" + "y" * 1000 + "2"), left=3.0),
     ]
-    found = text(DiagnosisSnapshot(active=[full]), known=("a",), heard=("a",))
+    found = text(DiagnosisSnapshot(active=[full]), known=("a",), reporting=("a",))
     (left,) = [family for family in parse_text(found) if family.name == "flyball_risk_left_seconds"]
     assert [(s.labels["resource"], s.value) for s in left.samples] == [('/x"\n\\', 1.0), ("/" + "y" * 199, 2.0)]
 
 
-def test_a_host_has_no_more_series_than_its_share() -> None:
-    """A thousand mounts of one host leave the others' conditions alone; runs are bounded too."""
+def test_the_series_of_a_host_are_limited() -> None:
+    """A thousand mounts of one host do not affect the conditions of others; runs are limited as well."""
     many = [active("disk_full", Subject("a", resource=f"/{n}"), left=1.0) for n in range(1000)]
     other = active("disk_full", Subject("b", resource="/data"), left=1.0)
     runs = [RunFigure(f"r{n:05}", 1) for n in range(5000)]
@@ -183,21 +187,21 @@ def test_a_host_has_no_more_series_than_its_share() -> None:
     assert sum(line.startswith("flyball_run_wasted") for line in found) == MAX_RUNS
 
 
-def test_what_is_rendered_twice_is_the_same() -> None:
-    """Remembered lines do not go stale: values are the snapshot's."""
+def test_a_second_rendering_is_the_same() -> None:
+    """Cached lines do not become outdated: values are those of the snapshot."""
     writer = DiagnosisWriter()
     first = text(writer=writer)
     assert text(writer=writer) == first
     assert writer.series == len(lines(first))
     other = FULL._replace(scores=Scores(("b", "c"), [("cpu", np.array([0.1, 0.2]))], []))
-    found = lines(text(other, known=("b", "c"), heard=("b", "c"), writer=writer))
+    found = lines(text(other, known=("b", "c"), reporting=("b", "c"), writer=writer))
     assert {line for line in found if "base_score" in line} == {
         'flyball_base_score_ratio{instance="b",resource="cpu"} 0.1',
         'flyball_base_score_ratio{instance="c",resource="cpu"} 0.2',
     }
 
 
-def test_every_metric_says_what_it_is() -> None:
-    """Each name once, with a help that ends in a full stop."""
+def test_every_metric_has_a_help_text() -> None:
+    """Each name is used once, with a help text that ends in a full stop."""
     assert len({metric.name for metric in METRICS}) == len(METRICS)
     assert all(metric.help.endswith(".") for metric in METRICS)

@@ -1,13 +1,13 @@
-"""The outbox: orders merge while they wait, so that an agent that does not read costs nothing."""
+"""The stream outbox: messages merge while they wait, so an agent that leaves them unread costs no memory."""
 
-from flyball_collector.ingest.outbox import Outbox
+from flyball_collector.ingest.stream_outbox import StreamOutbox
 from flyball_proto.ranges import RangeSet
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 
-def test_orders_merge() -> None:
-    """A thousand orders of one kind leave as one: the highest prefix, the lowest rewind, the sum of grants."""
-    outbox = Outbox()
+def test_messages_merge() -> None:
+    """A thousand messages of one kind become one: the highest prefix, the lowest rewind, the sum of grants."""
+    outbox = StreamOutbox()
     for n in range(1000):
         outbox.acknowledge(b"e", n)
         outbox.rewind(b"e", 2000 - n)
@@ -22,9 +22,9 @@ def test_orders_merge() -> None:
     assert list(outbox.drain()) == []
 
 
-def test_the_welcome_goes_first() -> None:
-    """Whatever else waits already."""
-    outbox = Outbox()
+def test_the_welcome_is_first() -> None:
+    """It precedes messages that wait already."""
+    outbox = StreamOutbox()
     outbox.acknowledge(b"e", 1)
     outbox.grant(1)
     outbox.welcome(pb.Welcome(protocol=1))
@@ -32,8 +32,8 @@ def test_the_welcome_goes_first() -> None:
 
 
 def test_too_many_separate_refusals_overflow() -> None:
-    """Ranges that cannot merge are bounded."""
-    outbox = Outbox()
+    """The number of ranges that cannot merge is limited."""
+    outbox = StreamOutbox()
     for n in range(0, 2002, 2):
         assert not outbox.overflowing
         outbox.refuse(b"e", RangeSet.of([n]), "values")

@@ -1,4 +1,4 @@
-"""Stretches: together records say what each says alone, or they are no stretch."""
+"""Record batches: together, records give the same result as one by one, or they are not a batch."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_collector.ingest.door import Door
-from flyball_collector.ingest.pack import row_groups
+from flyball_collector.ingest.packed_rows import row_groups
+from flyball_collector.ingest.record_batch import RecordBatch, read_batch
+from flyball_collector.ingest.record_reader import RecordReader
 from flyball_collector.ingest.rejection import Malformed
-from flyball_collector.ingest.stretch import Stretch, read_stretch
 from flyball_collector.testing import START_NS, make_layout, make_record
 from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.v1 import telemetry_pb2 as pb
@@ -39,55 +39,55 @@ def record(sequence: int, row: tuple[list[float | None], int, int, dict[str, Any
     return make_record(sequence, LAYOUT, values, interval_ms=0, unavailable=unavailable, tenancy=tenancy, **extras)
 
 
-def alone(raws: Sequence[bytes]) -> list[Tick]:
-    return [Door("host1", LAYOUTS).read(raw, EPOCH, RECEIVED_NS) for raw in raws]
+def read_singly(raws: Sequence[bytes]) -> list[Tick]:
+    return [RecordReader("host1", LAYOUTS).read(raw, EPOCH, RECEIVED_NS) for raw in raws]
 
 
-def agrees(stretch: Stretch, ticks: Sequence[Tick], block_ticks: int) -> None:
-    """Every row of the stretch is in its block, and as the door has it."""
+def assert_agrees(batch: RecordBatch, ticks: Sequence[Tick], block_ticks: int) -> None:
+    """Check that every row of the batch is in its block and equals the reader's tick."""
     found: dict[int, int] = {}
-    for number, packed in stretch.blocks(block_ticks):
+    for number, packed in batch.blocks(block_ticks):
         [group] = row_groups([packed], ())
         for row, sequence in enumerate(group.sequences.tolist()):
             assert sequence // block_ticks == number
-            tick = ticks[sequence - stretch.first]
+            tick = ticks[sequence - batch.first]
             known = tick.valid if tick.valid is not None else np.ones(tick.layout.count, np.bool_)
             assert np.array_equal(group.values[row], tick.values)
             assert np.array_equal(group.valid[row], known)
-            told = (tick.sequence, tick.agent_ns, tick.boot_ns, tick.received_ns, tick.unavailable, tick.tenancy)
-            assert told == (
+            stamps = (tick.sequence, tick.agent_ns, tick.boot_ns, tick.received_ns, tick.unavailable, tick.tenancy)
+            assert stamps == (
                 sequence, group.agent_ns[row], group.boot_ns[row], group.received_ns[row], group.unavailable[row],
                 group.tenancy[row],
             )  # fmt: skip
-            said = pb.Record.FromString(group.extras.get(sequence, b""))
-            assert said == pb.Record.FromString(tick.extras)
+            extras = pb.Record.FromString(group.extras.get(sequence, b""))
+            assert extras == pb.Record.FromString(tick.extras)
             found[sequence] = found.get(sequence, 0) + 1
     assert found == dict.fromkeys((tick.sequence for tick in ticks), 1)
 
 
 @given(st.lists(rows, min_size=1, max_size=20), st.integers(0, 2**53), st.sampled_from([1, 6, 60]))
-def test_a_stretch_says_what_its_records_say(
+def test_a_batch_gives_the_same_as_its_records(
     content: list[tuple[list[float | None], int, int, dict[str, Any]]], first: int, block_ticks: int
 ) -> None:
-    """Whatever records follow each other: where they are a stretch, it says of each what the door says."""
+    """Any consecutive records that form a batch give the same as the record reader."""
     raws = [record(first + place, row) for place, row in enumerate(content)]
-    stretch = read_stretch(raws, LAYOUTS, RECEIVED_NS)
-    if stretch is not None:
-        agrees(stretch, alone(raws), block_ticks)
+    batch = read_batch(raws, LAYOUTS, RECEIVED_NS)
+    if batch is not None:
+        assert_agrees(batch, read_singly(raws), block_ticks)
 
 
-def test_records_of_an_agent_are_a_stretch() -> None:
-    """Alike in what they have, unlike in what it says: that is read together, events and all."""
+def test_an_agents_records_form_a_batch() -> None:
+    """They have the same fields with different values; events and extras are included."""
     extras = [EXTRAS[1], EXTRAS[3]]
     raws = [
         make_record(130 + n, LAYOUT, [None, *[float(n)] * 10], unavailable=n + 1, tenancy=3, **extras[n % 2])
         for n in range(100)
     ]
-    stretch = read_stretch(raws, LAYOUTS, RECEIVED_NS)
-    assert stretch is not None
-    assert (stretch.first, stretch.following) == (130, 230)
-    assert [told.events[0].kind for told in stretch.told] == ["oom_kill"]
-    agrees(stretch, alone(raws), 60)
+    batch = read_batch(raws, LAYOUTS, RECEIVED_NS)
+    assert batch is not None
+    assert (batch.first, batch.following) == (130, 230)
+    assert [record.events[0].kind for record in batch.event_records] == ["oom_kill"]
+    assert_agrees(batch, read_singly(raws), 60)
 
 
 GOOD = make_record(500, LAYOUT, unavailable=7)
@@ -113,23 +113,23 @@ GOOD = make_record(500, LAYOUT, unavailable=7)
         b"",
     ],
 )
-def test_what_is_not_alike_is_left_to_the_door(odd: bytes) -> None:
-    """A gap, a repetition, another layout, bytes too few or too many: nothing is guessed."""
+def test_records_of_different_shape_are_not_a_batch(odd: bytes) -> None:
+    """A gap, a repetition, another layout, missing or extra bytes: nothing is guessed."""
     for raws in ([GOOD, odd], [odd, make_record(502, LAYOUT, unavailable=7)]):
-        assert read_stretch(raws, LAYOUTS, RECEIVED_NS) is None
+        assert read_batch(raws, LAYOUTS, RECEIVED_NS) is None
 
 
 @given(st.integers(0, len(GOOD) - 1), st.integers(0, 255), st.booleans())
-def test_a_damaged_byte_is_never_read_as_something_else(place: int, byte: int, leading: bool) -> None:
-    """With any byte of a record changed, a stretch still says only what the door would have said."""
+def test_a_damaged_byte_is_never_misread(place: int, byte: int, leading: bool) -> None:
+    """With any byte of a record changed, a batch still gives only what the reader gives."""
     damaged = GOOD[:place] + bytes([byte]) + GOOD[place + 1 :]
     before, after = (make_record(sequence, LAYOUT, unavailable=7) for sequence in (499, 501))
     raws = [damaged, after] if leading else [before, damaged]
-    stretch = read_stretch(raws, LAYOUTS, RECEIVED_NS)
-    if stretch is None:
+    batch = read_batch(raws, LAYOUTS, RECEIVED_NS)
+    if batch is None:
         return
     try:
-        ticks = alone(raws)
+        ticks = read_singly(raws)
     except Malformed:
-        pytest.fail("a stretch of what the door refuses")
-    agrees(stretch, ticks, 60)
+        pytest.fail("a batch of what the door refuses")
+    assert_agrees(batch, ticks, 60)

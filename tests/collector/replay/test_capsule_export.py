@@ -1,4 +1,4 @@
-"""An incident as a capsule: the hosts, the time and the events that belong to it."""
+"""An incident as a capsule: its hosts, time range and events."""
 
 from pathlib import Path
 
@@ -7,15 +7,15 @@ import pytest
 from flyball_collector.blocks.testing import SECOND_NS, START_NS, small_block, small_layout
 from flyball_collector.engine.settings import DiagnosisSettings
 from flyball_collector.replay import capsule
-from flyball_collector.replay.collect import nothing_recent
+from flyball_collector.replay.capsule_export import CapsuleSpan, CapsuleWriter, export_capsule, find_entry
 from flyball_collector.replay.errors import ReplayError
-from flyball_collector.replay.export import Span, Writer, export, find_entry
+from flyball_collector.replay.host_rows import nothing_recent
 from flyball_collector.store.memory import MemoryStore
-from flyball_collector.timeline.documents import puts_of
 from flyball_collector.timeline.entry import Entry, entry_id
+from flyball_collector.timeline.entry_documents import puts_of
 
 LAYOUT = small_layout()
-WRITER = Writer("0.1.0", DiagnosisSettings(disabled=("clock_skew",)), {"a": "0.0.9", "c": "0.0.8"})
+WRITER = CapsuleWriter("0.1.0", DiagnosisSettings(disabled=("clock_skew",)), {"a": "0.0.9", "c": "0.0.8"})
 NOW_NS = START_NS + 600 * SECOND_NS
 
 
@@ -43,17 +43,17 @@ def store(*entries: Entry, minutes: int = 10) -> MemoryStore:
     return made
 
 
-def written(made: MemoryStore, about: Entry, hosts: list[str], span: Span, tmp_path: Path) -> capsule.Contents:
+def written(made: MemoryStore, about: Entry, hosts: list[str], span: CapsuleSpan, tmp_path: Path) -> capsule.Contents:
     path = tmp_path / "incident.flyball"
-    path.write_bytes(export(made, nothing_recent, about, hosts, span, WRITER, NOW_NS))
+    path.write_bytes(export_capsule(made, nothing_recent, about, hosts, span, WRITER, NOW_NS))
     return capsule.read(path)
 
 
-def test_a_capsule_holds_the_time_around_its_event(tmp_path: Path) -> None:
-    """Whole minutes that reach into the time, from before it was raised until after it was cleared."""
+def test_a_capsule_covers_the_time_around_its_event(tmp_path: Path) -> None:
+    """It has whole minutes that overlap the range, from before the raise until after the clear."""
     raised, cleared = entry(200), entry(260, "cleared", raised=200)
     made = store(raised, cleared, entry(10, condition="old"), entry(210, host="b", condition="other"))
-    contents = written(made, cleared, ["a"], Span(before=30, after=30), tmp_path)
+    contents = written(made, cleared, ["a"], CapsuleSpan(before=30, after=30), tmp_path)
     about = contents.capsule
     assert (about.start_ns, about.end_ns) == (START_NS + 170 * SECOND_NS, START_NS + 290 * SECOND_NS)
     assert about.hosts == ("a",)
@@ -65,8 +65,8 @@ def test_a_capsule_holds_the_time_around_its_event(tmp_path: Path) -> None:
     assert times == [120, 180, 240]
 
 
-def test_an_event_is_found_by_its_own_name_or_its_conditions() -> None:
-    """In memory before it is written, in the store afterwards; the newest word of a condition counts."""
+def test_an_event_is_found_by_its_id_or_its_condition() -> None:
+    """In memory before it is written, in the store afterwards; the newest entry of a condition is used."""
     raised, cleared = entry(200), entry(260, "cleared", raised=200)
     made = store(raised, cleared)
     assert find_entry(made, raised.id, ()) == raised
@@ -79,13 +79,13 @@ def test_an_event_is_found_by_its_own_name_or_its_conditions() -> None:
 @pytest.mark.parametrize(
     ("hosts", "span", "message"),
     [
-        ([], Span(), "names no host"),
-        ([f"h{n}" for n in range(65)], Span(), "at most 64"),
-        (["a"], Span(before=100_000), "at most 24 hours"),
-        (["c"], Span(), "nothing is stored"),
+        ([], CapsuleSpan(), "has no host"),
+        ([f"h{n}" for n in range(65)], CapsuleSpan(), "the limit of a capsule is 64"),
+        (["a"], CapsuleSpan(before=100_000), "up to 24 hours"),
+        (["c"], CapsuleSpan(), "no data of that time"),
     ],
 )
-def test_what_cannot_be_written_is_said(hosts: list[str], span: Span, message: str) -> None:
-    """One line each, before anything is made."""
+def test_invalid_requests_are_refused(hosts: list[str], span: CapsuleSpan, message: str) -> None:
+    """Each gives one line before anything is written."""
     with pytest.raises(ReplayError, match=message):
-        export(store(), nothing_recent, entry(200), hosts, span, WRITER, NOW_NS)
+        export_capsule(store(), nothing_recent, entry(200), hosts, span, WRITER, NOW_NS)

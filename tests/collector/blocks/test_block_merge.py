@@ -1,16 +1,16 @@
-"""Uniting blocks: the laws that make repetition and racing writers harmless."""
+"""Merging blocks: the laws that make repetition and racing writers harmless."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flyball_collector.blocks.assembly import build_block
 from flyball_collector.blocks.block import Block, BlockKey
-from flyball_collector.blocks.build import build_block
+from flyball_collector.blocks.block_merge import merge_blocks
 from flyball_collector.blocks.codec import decode
 from flyball_collector.blocks.errors import BlockError
 from flyball_collector.blocks.testing import rows, small_block, small_layout
-from flyball_collector.blocks.unite import unite
 from flyball_proto.ranges import RangeSet
 
 TICKS = 12
@@ -22,7 +22,7 @@ SEQUENCES = st.sets(st.integers(FIRST, FIRST + TICKS - 1))
 
 @st.composite
 def blocks(draw: st.DrawFn) -> Block:
-    """Blocks of one key that may contradict each other in everything."""
+    """Return blocks of one key that may differ in everything."""
     made = []
     for layout in LAYOUTS:
         if sequences := sorted(draw(SEQUENCES)):
@@ -42,30 +42,30 @@ def numbers(block: Block) -> list[int]:
 @settings(max_examples=40)
 @given(blocks(), blocks())
 def test_order_does_not_matter(a: Block, b: Block) -> None:
-    """a with b is b with a, to the byte."""
-    assert unite(a, b) == unite(b, a)
+    """Merging a with b gives the same bytes as b with a."""
+    assert merge_blocks(a, b) == merge_blocks(b, a)
 
 
 @settings(max_examples=40)
 @given(blocks(), blocks(), blocks())
 def test_grouping_does_not_matter(a: Block, b: Block, c: Block) -> None:
-    """Three blocks are one, whichever two meet first."""
-    assert unite(unite(a, b), c) == unite(a, unite(b, c))
+    """Three blocks give the same result, whichever two are merged first."""
+    assert merge_blocks(merge_blocks(a, b), c) == merge_blocks(a, merge_blocks(b, c))
 
 
 @settings(max_examples=40)
 @given(blocks(), blocks())
 def test_repetition_does_not_matter(a: Block, b: Block) -> None:
-    """A block adds nothing to what it is in already."""
-    assert unite(a, a) == a
-    assert unite(unite(a, b), b) == unite(a, b)
+    """Merging a block again changes nothing."""
+    assert merge_blocks(a, a) == a
+    assert merge_blocks(merge_blocks(a, b), b) == merge_blocks(a, b)
 
 
 @settings(max_examples=40)
 @given(blocks(), blocks())
-def test_nothing_is_lost_and_nothing_is_twice(a: Block, b: Block) -> None:
-    """What either settles is settled once: present over lost, lost over refused."""
-    both = unite(a, b)
+def test_nothing_is_lost_or_duplicated(a: Block, b: Block) -> None:
+    """Every sequence settled in either is settled once: present over lost, lost over refused."""
+    both = merge_blocks(a, b)
     assert both.present == a.present | b.present
     assert both.settled == a.settled | b.settled
     assert numbers(both) == sorted(set(numbers(a)) | set(numbers(b)))
@@ -74,37 +74,37 @@ def test_nothing_is_lost_and_nothing_is_twice(a: Block, b: Block) -> None:
 
 
 def test_the_row_received_first_stays() -> None:
-    """Two collectors received one record: the earlier receipt is kept."""
+    """If two collectors received a record, the earlier receipt is kept."""
     layout = small_layout()
     early = rows(layout, [0])
     late = rows(layout, [0])
     late.received_ns[:] += 5
     key, empty = BlockKey("a", b"e" * 16, 0), RangeSet()
     first, second = (build_block(key, 60, [group], empty, empty, 0, {layout.digest: layout}) for group in (early, late))
-    (group,) = decode(unite(second, first).payload)
+    (group,) = decode(merge_blocks(second, first).payload)
     assert group.received_ns.tolist() == early.received_ns.tolist()
 
 
-def test_different_blocks_are_not_united() -> None:
-    """Key and length must be equal."""
+def test_different_blocks_are_not_merged() -> None:
+    """Key and number of ticks must be equal."""
     with pytest.raises(BlockError, match="not the same block"):
-        unite(small_block(number=0), small_block(number=1))
+        merge_blocks(small_block(number=0), small_block(number=1))
 
 
 def test_sequences_outside_of_a_block_are_refused() -> None:
-    """A block holds its own sequences only."""
-    with pytest.raises(BlockError, match=r"sequences RangeSet\(\[\(60, 61\)\]\) are not in 0 … 59"):
+    """A block holds only its own sequences."""
+    with pytest.raises(BlockError, match=r"sequences RangeSet\(\[\(60, 61\)\]\) are outside 0 … 59"):
         small_block(present=[59, 60])
-    with pytest.raises(BlockError, match="are not in"):
+    with pytest.raises(BlockError, match="are outside"):
         small_block(number=1, present=(), lost=[(0, 120)])
 
 
 def test_rows_that_do_not_fit_their_layout_are_refused() -> None:
-    """The number of columns is the layout's."""
+    """The number of columns must be the layout's."""
     one, two = LAYOUTS
     group = rows(one, [0])
     key, empty = BlockKey("a", b"e" * 16, 0), RangeSet()
     with pytest.raises(BlockError, match="which is unknown"):
         build_block(key, 60, [group], empty, empty, 0, {two.digest: two})
-    with pytest.raises(BlockError, match=r"rows of 3 columns for layout .*, which is of 5"):
+    with pytest.raises(BlockError, match=r"rows of 3 columns for layout .*, which has 5 columns"):
         build_block(key, 60, [group], empty, empty, 0, {one.digest: two})

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_collector.engine.player import Key, Player, Sample, recording
+from flyball_collector.engine.player import Key, Player, RecordedSample, recording
 
 METRIC = "cpu_busy_ratio"
 
@@ -13,14 +13,14 @@ METRIC = "cpu_busy_ratio"
     gaps=st.lists(st.integers(1, 90), min_size=1, max_size=60),
     values=st.lists(st.none() | st.integers(0, 1000), min_size=60, max_size=60),
 )
-def test_means_over_any_gaps_are_those_of_the_lines(gaps: list[int], values: list[int | None]) -> None:
-    """Whatever seconds are written or not, known or not, each horizon's mean is of its lines and nothing else."""
+def test_means_over_any_gaps_match_the_lines(gaps: list[int], values: list[int | None]) -> None:
+    """Whatever seconds and values are known, each horizon's mean is the mean of its lines."""
     samples, second = [], 0
     for gap, value in zip(gaps, values, strict=False):
         readings: dict[Key, float] = {("memory_used_ratio", ()): 0.5}
         if value is not None:
             readings[METRIC, ()] = value / 1000
-        samples.append(Sample(second, "a", readings))
+        samples.append(RecordedSample(second, "a", readings))
         second += gap
     player = Player(recording(samples))
     for _ in player.play():
