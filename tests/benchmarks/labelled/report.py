@@ -29,22 +29,23 @@ REACH_CHANGES = 1
 INTRODUCTION = """# Labelled runs
 
 `python -m tests.benchmarks.labelled` creates real bottlenecks on a real machine around a small real training loop. The
-loop uses NumPy; it loads, computes, calls a service and reports its steps over the agent's socket. The benchmark records
-the readings of the agent's own probes, and replays them through the fleet, window, detectors and conditions of the
-product. Every number here can be computed again from the recordings.
+loop uses NumPy; it loads, computes, calls a service and reports its steps over the agent's socket. The benchmark
+records the readings of the agent's own probes, and replays them through the fleet, window, detectors and conditions of
+the product. Every number here can be computed again from the recordings.
 
-- **An episode is one labelled run**: {full:.0f} s with its cause, and a few seconds without it before and after. It counts
-  once.
+- **An episode is one labelled run**: {full:.0f} s with its cause, and a few seconds without it before and after. It
+  counts once.
 - **A label is accepted only if the loop is at least {harm:.0%} faster without the cause**, compared with its speed
   before and after (for mixtures: without the one cause, and without the other). An episode that is meant to be harmless
-  counts as quiet, unless the loop was more than {same:.0%} slower than before and after. All other episodes are dropped, and
-  so is every episode during which other work used a tenth of the machine or more.
+  counts as quiet, unless the loop was more than {same:.0%} slower than before and after. All other episodes are
+  dropped, and so is every episode during which other work used a tenth of the machine or more.
 - **Right** means: for a single cause, its bottleneck is active and has the largest score of the active ones; for a
   mixture, both bottlenecks are active; in a quiet episode, no bottleneck was raised at any time.
 - Thresholds and calibration were chosen on recordings with fixed seeds, of the generators marked *tuned on*. The
   episodes below have another seed, drawn when the benchmark was started: **{seed}**.
-- The [base formula](../explanation/detectors.md#base-scores) always has a largest score; below {base:.0%} its answer counts as "nothing". It has no scores for
-  swap, services or waiting, so `memory` and `network` count as right there. For a mixture, either cause is right.
+- The [base formula](../explanation/detectors.md#base-scores) always has a largest score; below {base:.0%} its
+  answer counts as "nothing". It has no scores for swap, services or waiting, so `memory` and `network` count as
+  right there. For a mixture, either cause is right.
 - The ranges in brackets are Wilson's 95 % intervals.
 
 Recorded on {machine}, {when}.
@@ -156,9 +157,8 @@ def _summary(pairs: Sequence[Pair], steady: Sequence[Steady], dropped: int) -> s
     words = share(single_new, base_is_right).words
     lines.append(f"| single causes of generators never used for tuning | {share(single_new).words} | | {words} |")
     if steady:
-        lines.append(
-            f"| changes of the primary bottleneck in steady load, at most | {max(one.changes for one in steady)} | ≤ {REACH_CHANGES} | |"
-        )
+        most = max(one.changes for one in steady)
+        lines.append(f"| changes of the primary bottleneck in steady load, at most | {most} | ≤ {REACH_CHANGES} | |")
     extra = sum(len(verdict.active) > len(recorded.truth) for recorded, verdict in pairs if recorded.truth)
     early = sum(bool(verdict.before) for _, verdict in pairs)
     lines += [
@@ -189,8 +189,8 @@ def _calibration(pairs: Sequence[Pair]) -> str:
     lines = [
         "![Share of correct reports by confidence](labelled-runs-calibration.svg)",
         "",
-        f"{len(reports)} bottlenecks were active at the end of a full phase. Mean distance between confidence and truth:",
-        f"{error:.3f}.",
+        f"{len(reports)} bottlenecks were active at the end of a full phase. Mean distance between confidence and",
+        f"truth: {error:.3f}.",
         "",
         "| confidence | mean | right |",
         "|---|---:|---|",
