@@ -83,6 +83,7 @@ ALLOWED = (
     r"\.tell\(", r"\bdef tell\(self\) -> int",  # a file's position
     r"\bstand-?(?:in|by|alone|ard)s?\b", r"\bstandin\b", "stand in library", "long-?standing", "outstanding",
     r"\bspeaks? (?:TLS|HTTP|HTTPS|gRPC|plain HTTP)\b",
+    r"\bbound_by\b",  # a key of plans in JSON
     r"\bin turn\b", r"\bturns? (?:on|off|into|out|around)\b",
     r"\bNotwithstanding\b",
 )  # fmt: skip

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyball_collector.blocks.codec import decode
-from flyball_collector.store.open import open_store
+from flyball_collector.store.store_urls import open_store
 from flyball_proto.ranges import RangeSet
 
 FOREVER_NS = 2**62

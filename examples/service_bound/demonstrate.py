@@ -158,9 +158,7 @@ def demonstrate(samples: int, workers: int) -> list[Line]:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--samples", type=int, default=3, help="samples of each worker at first (default: %(default)s)"
-    )
+    parser.add_argument("--samples", type=int, default=3, help="samples of each worker at first (default: %(default)s)")
     parser.add_argument("--workers", type=int, default=4, help="parallel workers (default: %(default)s)")
     options = parser.parse_args()
     started = time.perf_counter()

@@ -170,7 +170,11 @@ class Watch:
         self._ranks, self._machines = ranks, Machines(hosts)
         settings, runs = RunSettings(), Runs()
         step_times = StepTimeTracker(runs, settings.slower_ratio)
-        self._detectors = (StepTimeUpdater(step_times), StragglerDetector(settings, step_times), SlowDetector(settings, step_times))
+        self._detectors = (
+            StepTimeUpdater(step_times),
+            StragglerDetector(settings, step_times),
+            SlowDetector(settings, step_times),
+        )
         self._conditions = Conditions()
 
     def look(self) -> list[Event]:

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(
 
 SCENE_SECONDS = 180
 SCRAPING = {"fleet": False, "each host": True}
-"""The two ways of scraping, as in docs/prometheus.md; True: each host is a target."""
+"""The two ways of scraping, as in docs/how-to/prometheus.md; True: each host is a target."""
 ALL_QUERIES = [query for name in NAMES for query in queries(name)]
 
 PROBLEM_METRICS = {"flyball_condition_active", "flyball_probe_unavailable"}

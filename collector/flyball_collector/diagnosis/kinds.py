@@ -106,11 +106,17 @@ BOTTLENECKS: tuple[EventKind, ...] = (
     _bottleneck(
         "service", Scope.HOST, "Work waits for calls to a service: many small calls, one after the other.", _ABOVE_INPUT
     ),
-    _bottleneck("data_wait", Scope.HOST, "Steps wait for input. The cause is unknown.", (*_ABOVE_INPUT, *_INPUT), 7.0),
+    _bottleneck(
+        "data_wait",
+        Scope.HOST,
+        "Steps wait for input, and no other bottleneck explains it.",
+        (*_ABOVE_INPUT, *_INPUT),
+        7.0,
+    ),
     _bottleneck(
         "host",
         Scope.HOST,
-        "The one thread that launches the GPU's work is at its limit (interpreter lock).",
+        "The CPU thread that launches the GPU's kernels is at its limit, often because of Python's interpreter lock.",
         _ABOVE_INPUT,
         10.0,
     ),
@@ -118,7 +124,11 @@ BOTTLENECKS: tuple[EventKind, ...] = (
         "sync", Scope.HOST, "The GPU and its host thread wait for each other at every step.", _ABOVE_INPUT, 10.0
     ),
     _bottleneck(
-        "numa", Scope.HOST, "A large share of new memory pages comes from the other socket.", _ABOVE_COMMUNICATION, 60.0
+        "numa",
+        Scope.HOST,
+        "Many new memory pages are allocated on another CPU socket (NUMA node).",
+        _ABOVE_COMMUNICATION,
+        60.0,
     ),
     _bottleneck("checkpoint", Scope.HOST, "Training stops while checkpoints are written.", _ABOVE_INPUT, 30.0),
     _bottleneck("communication", Scope.RUN, "Steps wait for collectives.", _ABOVE_COMMUNICATION),
@@ -185,7 +195,7 @@ RISKS: tuple[EventKind, ...] = (
         Group.RISK,
         Scope.HOST,
         Severity.WARNING,
-        "Tasks stall for lack of memory so much that the kernel may kill them.",
+        "Tasks stall for lack of memory; the kernel may kill them.",
         raise_after_seconds=10.0,
     ),
 )
@@ -206,7 +216,7 @@ HEALTH: tuple[EventKind, ...] = (
         Group.HEALTH,
         Scope.GPU,
         Severity.WARNING,
-        "A memory row of a GPU waits to be remapped, or could not be remapped.",
+        "A broken memory row of a GPU will be remapped at the next reset, or could not be remapped.",
     ),
     EventKind(
         "power_brake",
@@ -221,7 +231,7 @@ HEALTH: tuple[EventKind, ...] = (
         Group.HEALTH,
         Scope.GPU,
         Severity.WARNING,
-        "A GPU is at its power limit and therefore slower than its peers, or than before.",
+        "A GPU is at its power limit and slower than its peers, or than it was under a higher limit.",
         raise_after_seconds=30.0,
         explained_by=("thermal_slowdown", "power_brake"),
     ),
@@ -297,7 +307,7 @@ RUN: tuple[EventKind, ...] = (
         Group.RUN,
         Scope.RANK,
         Severity.WARNING,
-        "A rank became slower than before and stays slower.",
+        "A rank has become slower than it was and does not recover.",
         explained_by=_BROKEN,
     ),
     EventKind(
@@ -373,7 +383,7 @@ DATA: tuple[EventKind, ...] = (
         Group.DATA,
         Scope.HOST,
         Severity.WARNING,
-        "An agent cannot write its spool, or loses records.",
+        "An agent cannot write its spool (its buffer on disk), or loses records.",
         raise_after_seconds=10.0,
     ),
 )

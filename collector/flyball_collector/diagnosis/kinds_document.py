@@ -9,17 +9,21 @@ HEAD = """\
 
 These are all conditions that the diagnosis can report. The page is generated from the code
 (`make generated`; a test keeps it up to date).
-Background: [how each kind is recognised](explanation/detectors.md).
+The thresholds of each kind are in [how each kind is recognised](explanation/detectors.md).
 
-- A condition is *raised* after its entry level has held for the time in the column "raised after". It is *cleared*
-  after its value has been below the exit level for the time in the column "cleared after". In between, it may *change*.
-- The table shows the usual severity. A single condition may have a higher or lower one.
-- A condition is not raised while a condition that *explains* it is active in the same place. If it is already active,
-  it is cleared. Each problem is thus reported once, under its root cause.
-- Bottlenecks of hosts and runs cost time (except `numa` and `interconnect`). Between two of these, the cause explains
-  the effect unless the cause's score has been below a third of the effect's score for 10 s. Then both are active. The
-  effect is cleared once the cause has had two thirds of its score for 30 s.
-- To disable a condition, add its name to `diagnosis.disabled` in the collector's settings.
+- *Scope*: what a condition is about. A `resource` is a memory, file system, port or interface of a host.
+- *Severity*: the usual one. A single condition may be more or less severe.
+- *Raised after*, *cleared after*: a condition is raised when its entry threshold has been exceeded for the first time.
+  It is cleared when its value has been below its exit threshold for the second time. While it is active, it is reported
+  again if its severity, confidence or time left has changed clearly.
+- *Explained by*: the possible root causes. While one of them is active for the same host, GPU or run, the condition is
+  not raised, and it is cleared if it was active. So each problem is reported once, under its root cause.
+- A small cause does not explain a large effect. So bottlenecks of hosts and runs (except `numa` and `interconnect`) are
+  compared by their [scores](explanation/detectors.md#bottlenecks). If the effect's score has been more than three times
+  the cause's score for 10 s, the effect is raised in addition to its cause. It is cleared when the cause's score has
+  been at least two thirds of the effect's score for 30 s.
+- *Peers* are GPUs of one model: in the same run, or else on the same host, or else in the fleet.
+- To disable a kind, add its name to `diagnosis.disabled` in the collector's settings.
 """
 
 TITLES = {

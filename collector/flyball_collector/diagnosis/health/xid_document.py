@@ -1,6 +1,5 @@
 """The page of all XIDs, `docs/xids.md`."""
 
-
 from flyball_collector.diagnosis.health.xid_catalogue import XIDS, Xid
 
 HEAD = """\
