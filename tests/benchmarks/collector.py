@@ -259,7 +259,7 @@ def whole(collector: Collector, fleet: Fleet, tallies: Sequence[Mapping[str, Any
         ),
         at_most("records doubled", doubled, 0, "records"),
         at_most("gaps", max(0, missing - waiting), 0, "records", f"{missing:,}, {waiting:,} wait to be replayed"),
-        plain("streams broken off", reconnects, "streams"),
+        plain("streams disconnected", reconnects, "streams"),
         plain("store", size / stored * 86400 / 1e6, "MB a host-day", "171 columns of generated values"),
     ]
 

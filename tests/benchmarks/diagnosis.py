@@ -118,13 +118,13 @@ def measure(hosts: int = HOSTS, warm: int = WARM_SECONDS, seconds: int = SECONDS
     slowest = sorted(means.items(), key=lambda pair: -pair[1])
     active = len(diagnosis.conditions.active())
     return [
-        at_most("CPU of a look at the fleet", float(np.mean(looks)), BUDGET_MS, "ms",
+        at_most("CPU of a pass over the fleet", float(np.mean(looks)), BUDGET_MS, "ms",
                 f"{hosts:,} hosts × {GPUS} GPUs, {hosts * GPUS:,} ranks; {active:,} conditions are active"),
-        plain("the longest look", float(np.max(looks)), "ms"),
-        at_most("of it scores and bottlenecks", means["bottlenecks"], SCORES_MS, "ms"),
-        at_most("of it advice", means["advice"], ADVICE_MS, "ms"),
-        *(plain(f"of it {name}", spent, "ms") for name, spent in slowest[:6] if name not in ("bottlenecks", "advice")),
-        plain("window and ranks, before the look", float(np.mean(windows)), "ms", f"{load.columns} readings a host"),
+        plain("the longest pass", float(np.max(looks)), "ms"),
+        at_most("of it: scores and bottlenecks", means["bottlenecks"], SCORES_MS, "ms"),
+        at_most("of it: advice", means["advice"], ADVICE_MS, "ms"),
+        *(plain(f"of it: {name}", spent, "ms") for name, spent in slowest[:6] if name not in ("bottlenecks", "advice")),
+        plain("window and ranks, before the pass", float(np.mean(windows)), "ms", f"{load.columns} readings a host"),
         *measure_advice(load, diagnosis, warm + seconds),
     ]  # fmt: skip
 

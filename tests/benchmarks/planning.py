@@ -104,7 +104,9 @@ def starts(rounds: int, bytecode: Path) -> Iterator[Figure]:
     yield from _figures("flyball recommend for the transformer", cost(recommended, rounds, bytecode))
     found = cost([sys.executable, "-c", "import flyball_planner.api"], rounds, bytecode)
     yield from _figures("import of the library, Python's start included", found, IMPORT_SECONDS)
-    yield from _figures("of it Python and numpy", cost([sys.executable, "-c", "import numpy"], rounds, bytecode))
+    yield from _figures(
+        "for comparison: Python with numpy", cost([sys.executable, "-c", "import numpy"], rounds, bytecode)
+    )
 
 
 def _figures(name: str, found: Cost, bound_seconds: float | None = None) -> Iterator[Figure]:
@@ -120,8 +122,8 @@ def search(rounds: int, bytecode: Path) -> Iterator[Figure]:
     """Every layout of the transformer over 32 devices."""
     found = cost([sys.executable, "-c", SEARCH], rounds, bytecode)
     seconds, candidates = found.output.split()
-    name = f"{int(candidates):,} layouts judged"
-    yield at_most(name, float(seconds), SEARCH_SECONDS, "s", "of CPU; imported before; ranked, ten of them listed")
+    name = f"{int(candidates):,} layouts evaluated"
+    yield at_most(name, float(seconds), SEARCH_SECONDS, "s", "CPU; imported before; ranked, ten of them listed")
     yield plain("its peak memory", found.peak_bytes / 1e6, "MB")
 
 

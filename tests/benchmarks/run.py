@@ -30,10 +30,12 @@ BENCHMARKS = {
 
 INTRODUCTION = """# Benchmarks
 
-`make bench` measures every number below, each peer in the same run; `python -m tests.benchmarks.run --only NAME`
-measures one of them, `--json FILE` is for programs. Machines are noisy: what counts is the ratio to the peer beside it.
-CPU is what the kernel charged to the process: user and system, all threads. The GPUs are the stand-in library's: a real
-driver's own time comes on top (`make gpu-check`).
+`make bench` measures every number below, each peer in the same run. `python -m tests.benchmarks.run --only NAME`
+measures one benchmark; `--json FILE` is for programs. Peers are the similar tools that are measured beside Flyball.
+Shared machines are noisy and have slow hours, so compare the ratio to the peer. In the tables, “to reach” is the goal,
+and a *snapshot* is one record of one host. CPU is what the kernel charged to the process: user and system, all threads.
+The GPUs are those of the [stand-in library](stand-in-gpu.md); the time of a real driver is added to that
+(`make gpu-check`).
 
 Measured {when} on {machine}.
 """

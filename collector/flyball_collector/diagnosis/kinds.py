@@ -60,12 +60,19 @@ class EventKind:
     costs_time: bool = False
 
 
-_BROKEN = ("host_lost", "gpu_lost", "gpu_xid", "run_hang", "data_gap")
-_SLOWED = ("thermal_slowdown", "power_brake")
-_ABOVE_MEMORY = (*_BROKEN, *_SLOWED)
-_ABOVE_INPUT = (*_ABOVE_MEMORY, "bottleneck_memory", "bottleneck_swap")
-_INPUT = ("bottleneck_cpu", "bottleneck_disk", "bottleneck_network", "bottleneck_service", "bottleneck_host")
-_ABOVE_COMMUNICATION = (*_ABOVE_INPUT, *_INPUT, "bottleneck_data_wait", "bottleneck_checkpoint")
+FAILURES = ("host_lost", "gpu_lost", "gpu_xid", "run_hang", "data_gap")
+SLOWDOWNS = ("thermal_slowdown", "power_brake")
+MEMORY_BOTTLENECKS = ("bottleneck_memory", "bottleneck_swap")
+INPUT_BOTTLENECKS = (
+    "bottleneck_cpu",
+    "bottleneck_disk",
+    "bottleneck_network",
+    "bottleneck_service",
+    "bottleneck_host",
+)
+_ABOVE_MEMORY = (*FAILURES, *SLOWDOWNS)
+_ABOVE_INPUT = (*_ABOVE_MEMORY, *MEMORY_BOTTLENECKS)
+_ABOVE_COMMUNICATION = (*_ABOVE_INPUT, *INPUT_BOTTLENECKS, "bottleneck_data_wait", "bottleneck_checkpoint")
 _ABOVE_GPU = ("stuck_telemetry",)  # repeated readings do not show what limits a GPU
 _MEASURE_USE = ("numa", "interconnect")  # like the kinds of GPUs, their level is use of a resource, not lost time
 _ABOVE_BATCH = (
@@ -110,7 +117,7 @@ BOTTLENECKS: tuple[EventKind, ...] = (
         "data_wait",
         Scope.HOST,
         "Steps wait for input, and no other bottleneck explains it.",
-        (*_ABOVE_INPUT, *_INPUT),
+        (*_ABOVE_INPUT, *INPUT_BOTTLENECKS),
         7.0,
     ),
     _bottleneck(
@@ -300,7 +307,7 @@ RUN: tuple[EventKind, ...] = (
         Scope.RANK,
         Severity.WARNING,
         "One rank is slower than the others, and all ranks wait for it.",
-        explained_by=_BROKEN,
+        explained_by=FAILURES,
     ),
     EventKind(
         "fail_slow",
@@ -308,7 +315,7 @@ RUN: tuple[EventKind, ...] = (
         Scope.RANK,
         Severity.WARNING,
         "A rank has become slower than it was and does not recover.",
-        explained_by=_BROKEN,
+        explained_by=FAILURES,
     ),
     EventKind(
         "run_slow",

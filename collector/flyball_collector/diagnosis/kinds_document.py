@@ -1,8 +1,16 @@
 """The page of all kinds of condition, `docs/kinds.md`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from flyball_collector.diagnosis.kinds import KINDS, EventKind, Group
+from flyball_collector.diagnosis.kinds import (
+    FAILURES,
+    INPUT_BOTTLENECKS,
+    KINDS,
+    MEMORY_BOTTLENECKS,
+    SLOWDOWNS,
+    EventKind,
+    Group,
+)
 
 HEAD = """\
 # Kinds of condition
@@ -34,10 +42,23 @@ TITLES = {
     Group.DATA: "Data: what is missing or cannot be trusted",
 }
 
+CAUSES = {
+    "failures": FAILURES,
+    "slowdowns": SLOWDOWNS,
+    "memory bottlenecks": MEMORY_BOTTLENECKS,
+    "input bottlenecks": INPUT_BOTTLENECKS,
+}
+"""Names for sets of causes that many kinds have in common."""
+
 
 def document() -> str:
     """Return the whole page."""
-    return "\n".join([HEAD, *(line for group in Group for line in _section(group))])
+    return "\n".join([HEAD + _legend(), *(line for group in Group for line in _section(group))])
+
+
+def _legend() -> str:
+    groups = [f"  - *{title}*: {_names(kinds)}" for title, kinds in CAUSES.items()]
+    return "\n".join(["- The column *explained by* uses these groups:", *groups, ""])
 
 
 def _section(group: Group) -> Iterator[str]:
@@ -49,6 +70,17 @@ def _section(group: Group) -> Iterator[str]:
 
 
 def _row(kind: EventKind) -> str:
-    explained = ", ".join(f"`{name}`" for name in kind.explained_by)
     times = f"{kind.raise_after_seconds:g} s | {kind.clear_after_seconds:g} s"
-    return f"| `{kind.name}` | {kind.scope} | {kind.severity.word} | {kind.meaning} | {times} | {explained} |"
+    return f"| `{kind.name}` | {kind.scope} | {kind.severity.word} | {kind.meaning} | {times} | {_causes(kind)} |"
+
+
+def _causes(kind: EventKind) -> str:
+    """List the causes of a kind; a group that is complete is listed by its name."""
+    whole = {title: kinds for title, kinds in CAUSES.items() if set(kinds) <= set(kind.explained_by)}
+    grouped = {name for kinds in whole.values() for name in kinds}
+    single = [name for name in kind.explained_by if name not in grouped]
+    return ", ".join([*(f"*{title}*" for title in whole), *([_names(single)] if single else [])])
+
+
+def _names(kinds: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in kinds)
