@@ -18,19 +18,29 @@ HEAD = """\
 All metrics of the agents, the diagnosis and the collector. This page is generated from the declarations in the code
 with `make generated`; a test checks that it is up to date.
 
-- Names are those in Prometheus. Each series also has the label `instance`, the host.
-- Units are base units, and ratios are between 0 and 1. Counters (`_total`) only grow while the agent runs.
-- *Resolution* is the smallest difference between two values that is transferred and stored. It is never finer than
-  that of the source.
-- A *state* is a number: 0 is the first word in the list, 1 the second, and so on.
-- A metric that cannot be read has no value; it is never reported as zero. Its probe reports the reason: absent, denied,
-  unsupported, failed …
+- An agent takes a sample at each *tick*: every second, unless `interval_seconds` is changed. A *probe* is the part of
+  the agent that reads one source, such as `/proc/stat`. Each of the following sections is one probe, up to the section
+  *Accelerators*.
+- Names are those in Prometheus. The label `instance` of each series is the host's name.
+- Values are in base units (seconds, bytes, watts), and ratios are between 0 and 1. Counters (`_total`) never fall while
+  the agent runs.
+- *Resolution*: values are rounded to this step before they are sent and stored. The source may be coarser.
+- *State*: the value is the position of a word in the list in brackets: 0 for the first word, 1 for the second.
+- *Boolean*: 1 for yes, 0 for no.
+- A metric that cannot be read has no value; it is never reported as zero. `flyball host HOST` lists the reason: absent
+  (there is nothing to read), denied (no permission), unsupported, failed, timed out or stale.
 - To disable a probe, add its name to `probes.disabled` in `agent.toml`.
-- On systems without procfs (macOS, BSD) one probe, `portable`, reads a part of the same metrics with psutil: CPU, load,
-  memory, swap, disks and networks.
+- On systems without procfs (macOS, BSD) one probe, `portable`, replaces those of Linux. It reads some of their metrics
+  with psutil: CPU, load, memory, swap, disks and networks.
 """
-ACCELERATORS = "Accelerators of all vendors have the same metrics. A metric that a driver does not provide is unknown."
-SELF = "Resource use, spool and connections of the agent itself."
+ACCELERATORS = (
+    "GPUs and other accelerators of all vendors have the same metrics. A metric that the driver does not provide has "
+    "no value. `gpu` is the UUID of the device, `index` its number on the host."
+)
+SELF = (
+    "Resource use, spool and connections of the agent itself. The *spool* is its buffer on disk, which keeps records "
+    "until the collector has stored them."
+)
 
 
 def document(hosts: Sequence[Probe], accelerators: Sequence[Probe], agent: Probe) -> str:
@@ -66,7 +76,7 @@ def accelerator_section(probes: Sequence[Probe]) -> str:
 
 def cadence(probe: Probe) -> str:
     """Return how often a probe is read."""
-    return f"Every {probe.every_seconds:g} s." if probe.every_seconds > 1 else "Each tick."
+    return f"Read every {probe.every_seconds:g} s." if probe.every_seconds > 1 else "Read at each tick."
 
 
 def table(metrics: Iterable[Metric]) -> list[str]:

@@ -20,15 +20,19 @@ LATENESS = gauge(
 )
 MISSED = counter("agent_ticks_missed_total", "ticks", "Ticks skipped because the previous tick took too long.")
 SPOOL = gauge(
-    "agent_spool_bytes", "bytes", "Size of the agent's spool. A segment is deleted once all of its records are settled."
+    "agent_spool_bytes",
+    "bytes",
+    "Size of the agent's spool. A segment file is deleted once all of its records are stored or refused.",
 )
 DEGRADED = gauge(
     "agent_spool_degraded", "boolean", "1 while records are kept in memory because the disk refuses writes or hangs."
 )
-LOST = counter("agent_records_lost_total", "records", "Records that were dropped and declared lost.")
+LOST = counter(
+    "agent_records_lost_total", "records", "Records that were dropped and reported to the collector as lost."
+)
 REFUSED = counter("agent_records_refused_total", "records", "Records that the collector refused.")
 CONNECTED = gauge("agent_connected", "boolean", "1 while the agent is connected to a collector.")
-CONNECTIONS = counter("agent_connections_total", "connections", "Connections to a collector that were established.")
+CONNECTIONS = counter("agent_connections_total", "connections", "Connections established to a collector.")
 SENT = counter("agent_sent_bytes_total", "bytes", "Bytes of messages sent to the collector.")
 CLIENTS = gauge("agent_clients", "connections", "Training processes connected to the agent's socket.")
 CLIENT_ERRORS = counter("agent_client_errors_total", "lines", "Lines from training processes that were rejected.")
@@ -36,7 +40,7 @@ PROBE_SECONDS = counter(
     "agent_probe_seconds_total", "seconds", "Time spent reading a probe.", ("probe",), scale=1_000_000
 )
 PROBE_FAILURES = counter(
-    "agent_probe_failures_total", "failures", "Times that a probe began to fail or timed out.", ("probe",)
+    "agent_probe_failures_total", "failures", "Times that a probe started to fail or timed out.", ("probe",)
 )
 
 

@@ -16,12 +16,13 @@ class TlsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The files for mutual TLS with the collector. Set all three or none."""
 
     ca_file: Annotated[
-        str, Meta(description="Certificate of the authority that signed the collector's certificate.")
+        str, Meta(description="File with the certificate of the authority that signed the collector's certificate.")
     ] = ""
     certificate_file: Annotated[
-        str, Meta(description="Certificate of this host. Its subject alternative name is the host name.")
+        str,
+        Meta(description="File with the certificate of this host. Its subject alternative name must be the host name."),
     ] = ""
-    key_file: Annotated[str, Meta(description="Private key of the certificate.")] = ""
+    key_file: Annotated[str, Meta(description="File with the private key of that certificate.")] = ""
 
 
 class SpoolSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,10 +30,11 @@ class SpoolSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     max_bytes: Annotated[
         Bytes,
-        Meta(description="Maximum size of the spool. Beyond it the oldest segment is deleted and declared lost."),
+        Meta(description="Maximum size of the spool. Beyond it, the oldest segment file and its records are deleted."),
     ] = 512 * 1024 * 1024
     max_age_hours: Annotated[
-        float, Meta(gt=0, description="Maximum age of a segment. Older segments are deleted and declared lost.")
+        float,
+        Meta(gt=0, description="Maximum age of a segment file. Older files and their records are deleted."),
     ] = 48.0
     segment_bytes: Annotated[int, Meta(ge=4096, description="Size at which a new segment file is started.")] = (
         8 * 1024**2
@@ -41,7 +43,8 @@ class SpoolSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Seconds, Meta(description="Interval at which written records are flushed to the disk (fdatasync).")
     ] = 5.0
     memory_bytes: Annotated[
-        Bytes, Meta(description="Size of the memory buffer used while the disk is full, read-only or hangs.")
+        Bytes,
+        Meta(description="Size of the buffer in memory for records while the disk is full, read-only or hangs."),
     ] = 16 * 1024**2
 
 
@@ -51,7 +54,7 @@ class ProbeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     disabled: Annotated[tuple[str, ...], Meta(description="Names of the probes that do not run.")] = ()
     time_limit_seconds: Annotated[
         Seconds,
-        Meta(description="Time limit of a blocking probe. A tick does not wait longer for its readings."),
+        Meta(description="Time limit of a probe that may block, for example in a driver. A tick waits no longer."),
     ] = 0.5
     latency_targets: Annotated[
         tuple[str, ...],
@@ -60,7 +63,7 @@ class ProbeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     filesystems: Annotated[
         tuple[str, ...], Meta(description="Mount points to watch. If empty, all local file systems are watched.")
     ] = ()
-    processes: Annotated[bool, Meta(description="Attribute GPU processes to users and runs.")] = True
+    processes: Annotated[bool, Meta(description="Find out to which user and run each process on a GPU belongs.")] = True
 
 
 class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,8 +76,11 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         tuple[str, ...],
         Meta(description="Addresses of collectors, each host:port. If there are several, they are tried in order."),
     ] = ("127.0.0.1:3590",)
-    interval_seconds: Annotated[float, Meta(ge=0.1, le=60, description="Time between two ticks.")] = 1.0
-    state_directory: Annotated[str, Meta(description="Directory of the spool.")] = "/var/lib/flyball-agent"
+    interval_seconds: Annotated[float, Meta(ge=0.1, le=60, description="Time between two samples (ticks).")] = 1.0
+    state_directory: Annotated[
+        str,
+        Meta(description="Directory of the spool: the buffer on disk for records that the collector has not stored."),
+    ] = "/var/lib/flyball-agent"
     socket_path: Annotated[
         str, Meta(description="Path of the Unix socket for training processes. If empty, no socket is opened.")
     ] = "/run/flyball-agent/agent.sock"
@@ -82,7 +88,7 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Seconds, Meta(description="Longest wait between two attempts to connect.")
     ] = 10.0
     compression: Annotated[
-        bool, Meta(description="Compress messages with gzip. Useful on links slower than 10 Mbit/s.")
+        bool, Meta(description="Compress messages to the collector with gzip. Useful on links slower than 10 Mbit/s.")
     ] = False
     proc_root: Annotated[
         str, Meta(description="Mount point of procfs. In a container: where the host's procfs is mounted.")
@@ -92,7 +98,8 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         str, Meta(description="Path of libnvidia-ml.so.1. If empty, the dynamic loader searches for it.")
     ] = ""
     log_level: Annotated[
-        str, Meta(pattern="^(debug|info|warning|error)$", description="Lowest level that is logged.")
+        str,
+        Meta(pattern="^(debug|info|warning|error)$", description="Minimum level of the log lines that are written."),
     ] = "info"
     log_format: Annotated[
         str,

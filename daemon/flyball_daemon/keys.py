@@ -110,7 +110,8 @@ def _type_text(annotation: Any) -> str:
     text = names.get(bare) or ("list of text" if "str" in str(bare) else str(bare))
     for meta in _metadata(annotation):
         for limit, word in ((meta.ge, "at least"), (meta.gt, "above"), (meta.le, "at most"), (meta.lt, "below")):
-            text += f", {word} {limit}" if limit is not None else ""
+            text += f", {word} {limit:.10g}" if limit is not None else ""
         if meta.pattern:
-            text = "one of " + meta.pattern.strip("^$()").replace("|", ", ")
+            pattern = meta.pattern.strip("^$()")
+            text = "one of " + pattern.replace("|", ", ") if "|" in pattern else f"{text} of the form {pattern}"
     return text

@@ -13,6 +13,13 @@ from flyball_daemon.settings import variable_name
 
 _WIDTH = 100
 
+_UNITS: dict[str, tuple[tuple[int, str], ...]] = {
+    "_bytes": ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB")),
+    "_seconds": ((86_400, "d"), (3600, "h"), (60, "min")),
+    "_hours": ((24, "d"),),
+}
+"""Larger units by the ending of a key's name, the largest first."""
+
 
 def markdown(kind: type[msgspec.Struct], prefix: str) -> str:
     """Return tables of all keys with name, type, default and meaning, and the form of environment variables."""
@@ -26,9 +33,18 @@ def example(kind: type[msgspec.Struct], opening: str) -> str:
         lines += ["", f"[{table}]"] if table else []
         for key in keys:
             lines.append("")
-            lines += [f"# {line}" for line in wrap(f"{key.description} ({key.type})", _WIDTH)]
+            readable = f"; {key.default:.10g} is {amount(key)}" if amount(key) else ""
+            lines += [f"# {line}" for line in wrap(f"{key.description} ({key.type}{readable})", _WIDTH)]
             lines.append(f"#{key.name.rpartition('.')[2]} = {toml_value(key.default)}")
     return "\n".join(lines) + "\n"
+
+
+def amount(key: Key) -> str:
+    """Return the default in the largest unit that divides it, such as `512 MiB`; empty if there is none."""
+    for ending, units in _UNITS.items():
+        if key.name.endswith(ending) and key.default:
+            return next((f"{key.default // size:g} {unit}" for size, unit in units if key.default % size == 0), "")
+    return ""
 
 
 def toml_value(value: Any) -> str:
@@ -43,7 +59,8 @@ def _markdown(kind: type[msgspec.Struct], prefix: str) -> Iterator[str]:
         yield "| key | type | default | meaning |"
         yield "|---|---|---|---|"
         for key in keys:
-            yield f"| `{key.name}` | {_cell(key.type)} | `{toml_value(key.default)}` | {_cell(key.description)} |"
+            default = f"`{toml_value(key.default)}`" + (f" ({amount(key)})" if amount(key) else "")
+            yield f"| `{key.name}` | {_cell(key.type)} | {default} | {_cell(key.description)} |"
     yield f"\nExample of an environment variable: `{variable_name(prefix, describe(kind)[-1].name)}`."
 
 

@@ -60,7 +60,7 @@ The run is one of those that the memory model was fitted on."""
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of one process, from its start to its end; the least of several."""
+    """The cost of one process from start to end; the smallest of several runs."""
 
     seconds: float
     cpu_seconds: float
@@ -205,7 +205,7 @@ def main() -> None:
                 *beside_the_peer(options.rounds, bytecode),
                 *accuracy(options.tables, bytecode),
                 plain(
-                    "this process, the least that a peak can be",
+                    "this process, the smallest possible peak",
                     resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
                     "MB",
                 ),

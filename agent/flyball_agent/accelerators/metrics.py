@@ -10,13 +10,19 @@ CAUSE = (*GPU, "cause")
 KIND = (*GPU, "kind")
 SLICE = (*GPU, "instance")
 
-UTILIZATION = gauge("gpu_utilization_ratio", "ratio", "Share of the sampling period in which a kernel ran.", GPU, 100)
+UTILIZATION = gauge(
+    "gpu_utilization_ratio", "ratio", "Share of the driver's sampling period in which a kernel ran.", GPU, 100
+)
 MEMORY_BUSY = gauge(
-    "gpu_memory_controller_utilization_ratio", "ratio", "Share of the sampling period with memory traffic.", GPU, 100
+    "gpu_memory_controller_utilization_ratio",
+    "ratio",
+    "Share of the driver's sampling period in which memory was read or written.",
+    GPU,
+    100,
 )
 MEMORY_USED = gauge("gpu_memory_used_bytes", "bytes", "Memory used by processes.", GPU)
 MEMORY_RESERVED = gauge("gpu_memory_reserved_bytes", "bytes", "Memory reserved by the driver.", GPU)
-MEMORY_TOTAL = gauge("gpu_memory_total_bytes", "bytes", "Memory of the device.", GPU)
+MEMORY_TOTAL = gauge("gpu_memory_total_bytes", "bytes", "Total memory of the device.", GPU)
 POWER = gauge("gpu_power_watts", "watts", "Power drawn by the board.", GPU, 1000)
 POWER_LIMIT = gauge("gpu_power_limit_watts", "watts", "Power limit in force.", GPU, 1000)
 ENERGY = counter("gpu_energy_joules_total", "joules", "Energy used since the driver was loaded.", GPU, 1000)
@@ -28,25 +34,27 @@ SLOWDOWN_TEMPERATURE = gauge(
 TEMPERATURE_MARGIN = gauge(
     "gpu_temperature_margin_celsius",
     "celsius",
-    "Difference to the temperature at which the hardware slows down.",
+    "Degrees left until the hardware slows down because of heat.",
     GPU,
     10,
 )
 FAN = gauge("gpu_fan_speed_ratio", "ratio", "Fan speed as a share of its maximum.", GPU, 100)
-SM_CLOCK = gauge("gpu_sm_clock_hertz", "hertz", "Clock of the compute units.", GPU)
-SM_CLOCK_MAX = gauge("gpu_sm_clock_max_hertz", "hertz", "Highest clock of the compute units.", GPU)
+SM_CLOCK = gauge("gpu_sm_clock_hertz", "hertz", "Clock of the compute units (SMs).", GPU)
+SM_CLOCK_MAX = gauge("gpu_sm_clock_max_hertz", "hertz", "Highest clock of the compute units (SMs).", GPU)
 MEMORY_CLOCK = gauge("gpu_memory_clock_hertz", "hertz", "Clock of the memory.", GPU)
-PERFORMANCE_STATE = gauge("gpu_performance_state", "state", "P-state. 0 is the fastest.", GPU)
-THROTTLED = gauge("gpu_throttle_active", "flag", "1 while clocks are throttled for this reason.", REASON)
+PERFORMANCE_STATE = gauge("gpu_performance_state", "state", "Performance state (P-state): 0 is the fastest.", GPU)
+THROTTLED = gauge("gpu_throttle_active", "boolean", "1 while clocks are throttled for this reason.", REASON)
 THROTTLE_SECONDS = counter(
     "gpu_throttle_seconds_total", "seconds", "Time in which clocks were throttled for this reason.", REASON, 1_000_000
 )
 PCIE_GENERATION = gauge(
     "gpu_pcie_generation", "generation", "Current PCIe generation. It falls when the GPU is idle.", GPU
 )
-PCIE_GENERATION_MAX = gauge("gpu_pcie_generation_max", "generation", "Highest PCIe generation of GPU and slot.", GPU)
+PCIE_GENERATION_MAX = gauge(
+    "gpu_pcie_generation_max", "generation", "Highest PCIe generation that GPU and slot both support.", GPU
+)
 PCIE_WIDTH = gauge("gpu_pcie_width_lanes", "lanes", "PCIe lanes in use.", GPU)
-PCIE_WIDTH_MAX = gauge("gpu_pcie_width_max_lanes", "lanes", "PCIe lanes of GPU and slot.", GPU)
+PCIE_WIDTH_MAX = gauge("gpu_pcie_width_max_lanes", "lanes", "Most PCIe lanes that GPU and slot both support.", GPU)
 PCIE_TRANSMIT = counter("gpu_pcie_transmit_bytes_total", "bytes", "Bytes sent over PCIe.", GPU)
 PCIE_RECEIVE = counter("gpu_pcie_receive_bytes_total", "bytes", "Bytes received over PCIe.", GPU)
 PCIE_REPLAYS = counter("gpu_pcie_replays_total", "replays", "PCIe packets that had to be sent again.", GPU)
@@ -55,7 +63,7 @@ NVLINK_ACTIVE = gauge("gpu_nvlink_active_links", "links", "NVLinks that are up."
 NVLINK_TRANSMIT = counter("gpu_nvlink_transmit_bytes_total", "bytes", "Payload sent over all NVLinks.", GPU)
 NVLINK_RECEIVE = counter("gpu_nvlink_receive_bytes_total", "bytes", "Payload received over all NVLinks.", GPU)
 NVLINK_ERRORS = counter("gpu_nvlink_errors_total", "errors", "Errors on all NVLinks.", KIND)
-ECC_ENABLED = gauge("gpu_ecc_enabled", "flag", "1 if memory errors are corrected (ECC).", GPU)
+ECC_ENABLED = gauge("gpu_ecc_enabled", "boolean", "1 if the memory's error correction (ECC) is on.", GPU)
 ECC_CORRECTED = counter(
     "gpu_ecc_corrected_errors_total", "errors", "Memory errors corrected since the driver was loaded.", GPU
 )
@@ -68,12 +76,12 @@ ECC_CORRECTED_LIFETIME = counter(
 ECC_UNCORRECTED_LIFETIME = counter(
     "gpu_ecc_uncorrected_errors_lifetime_total",
     "errors",
-    "Memory errors not corrected over the device's lifetime.",
+    "Memory errors not corrected over the lifetime of the device.",
     GPU,
 )
 REMAPPED_ROWS = gauge("gpu_remapped_rows", "rows", "Memory rows remapped to spare rows, by kind of error.", CAUSE)
-REMAP_PENDING = gauge("gpu_row_remap_pending", "flag", "1 if a reset is needed to remap a row.", GPU)
-REMAP_FAILED = gauge("gpu_row_remap_failed", "flag", "1 if a row could not be remapped.", GPU)
+REMAP_PENDING = gauge("gpu_row_remap_pending", "boolean", "1 if a reset is needed to remap a row.", GPU)
+REMAP_FAILED = gauge("gpu_row_remap_failed", "boolean", "1 if a row could not be remapped.", GPU)
 RETIRED_PAGES = gauge("gpu_retired_pages", "pages", "Memory pages taken out of use, by kind of error.", CAUSE)
 RECOVERY_ACTION = state(
     "gpu_recovery_action",
@@ -82,13 +90,15 @@ RECOVERY_ACTION = state(
     GPU,
 )
 XIDS = counter("gpu_xid_total", "errors", "XID errors that the driver reported while the agent ran.", GPU)
-LOST = gauge("gpu_lost", "flag", "1 while a device that was found before does not respond.", GPU)
-MIG_ENABLED = gauge("gpu_mig_enabled", "flag", "1 if the device is partitioned into MIG instances.", GPU)
+LOST = gauge("gpu_lost", "boolean", "1 while a device that was found before does not respond.", GPU)
+MIG_ENABLED = gauge("gpu_mig_enabled", "boolean", "1 if the device is partitioned into MIG instances.", GPU)
 MIG_MEMORY_USED = gauge("gpu_mig_memory_used_bytes", "bytes", "Memory used by processes of this instance.", SLICE)
 MIG_MEMORY_TOTAL = gauge("gpu_mig_memory_total_bytes", "bytes", "Memory of this instance.", SLICE)
-SM_ACTIVE = gauge("gpu_sm_active_ratio", "ratio", "Share of compute units that were busy.", GPU, 10_000)
+SM_ACTIVE = gauge("gpu_sm_active_ratio", "ratio", "Share of compute units (SMs) that were busy.", GPU, 10_000)
 SM_OCCUPANCY = gauge("gpu_sm_occupancy_ratio", "ratio", "Warps in flight as a share of the maximum.", GPU, 10_000)
-TENSOR_ACTIVE = gauge("gpu_tensor_active_ratio", "ratio", "Share of time in which tensor cores worked.", GPU, 10_000)
+TENSOR_ACTIVE = gauge(
+    "gpu_tensor_active_ratio", "ratio", "Share of the time in which tensor cores worked.", GPU, 10_000
+)
 DRAM_ACTIVE = gauge("gpu_dram_active_ratio", "ratio", "Memory bandwidth used as a share of the maximum.", GPU, 10_000)
 
 

@@ -1,4 +1,4 @@
-"""Limits and usage of the control group around the agent: its container, or the group the host put it into."""
+"""Limits and usage of the agent's control group: its container, or the parent group of its systemd service."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,13 +32,13 @@ METRICS = (
     gauge(
         "cgroup_memory_working_bytes",
         "bytes",
-        "Memory of the group without the page cache that can be dropped at once.",
+        "Working set of the group: memory without the page cache that can be dropped at once.",
     ),
-    gauge("cgroup_memory_used_ratio", "ratio", "Working memory as a share of the limit.", scale=10_000),
+    gauge("cgroup_memory_used_ratio", "ratio", "Working set as a share of the limit.", scale=10_000),
     gauge("cgroup_swap_used_bytes", "bytes", "Swap used by the group."),
     counter("cgroup_memory_limit_hits_total", "events", "Times that the group reached its memory limit."),
     counter("cgroup_oom_kills_total", "processes", "Processes of the group killed because memory ran out."),
-    gauge("cgroup_tasks_limit", "tasks", "Limit of threads and processes in the group."),
+    gauge("cgroup_tasks_limit", "tasks", "Maximum number of threads and processes in the group."),
     gauge("cgroup_tasks", "tasks", "Threads and processes in the group."),
 )
 NO_LIMIT = "no limit is set"

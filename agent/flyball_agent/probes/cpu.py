@@ -15,14 +15,19 @@ MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 _BUSY = (1, 2, 3, 6, 7, 8)  # busy fields of a line of /proc/stat: all except idle (4) and iowait (5)
 
 HOST = (
-    gauge("cpu_busy_ratio", "ratio", "Share of all CPU time since the previous tick that was not idle.", scale=10_000),
+    gauge(
+        "cpu_busy_ratio",
+        "ratio",
+        "Share of the CPU time of all cores since the previous tick that was not idle.",
+        scale=10_000,
+    ),
     gauge("cpu_threads_online", "threads", "Hardware threads that the kernel schedules on."),
     counter("context_switches_total", "switches", "Switches from one task to another."),
     counter("forks_total", "tasks", "Tasks created since boot."),
     gauge("tasks_runnable", "tasks", "Tasks that run or wait for a CPU."),
     gauge("tasks_blocked", "tasks", "Tasks that wait for a disk."),
 )
-LOAD = (gauge("load_average", "tasks", "Load average of the kernel.", ("window",), scale=100),)
+LOAD = (gauge("load_average", "tasks", "Load average of the kernel over 1, 5 and 15 minutes.", ("window",), scale=100),)
 MODE = (counter("cpu_seconds_total", "seconds", "CPU time of all cores by mode.", ("mode",), scale=USER_HZ),)
 CORE = (counter("cpu_core_busy_seconds_total", "seconds", "Time in which the core was not idle.", ("core",), USER_HZ),)
 

@@ -24,7 +24,12 @@ FAST = (
     ("port_rcv_packets", counter("infiniband_received_packets_total", "packets", "Packets received.", _LABELS)),
     (
         "port_xmit_wait",
-        counter("infiniband_send_wait_ticks_total", "ticks", "Ticks in which data waited for credit.", _LABELS),
+        counter(
+            "infiniband_send_wait_ticks_total",
+            "ticks",
+            "Ticks of the port's clock in which data was ready but could not be sent.",
+            _LABELS,
+        ),
     ),
 )
 SLOW = (
@@ -36,12 +41,28 @@ SLOW = (
         "port_xmit_discards",
         counter("infiniband_sent_discards_total", "packets", "Packets discarded instead of sent.", _LABELS),
     ),
-    ("symbol_error", counter("infiniband_symbol_errors_total", "errors", "Symbol errors on the lanes.", _LABELS)),
-    ("link_error_recovery", counter("infiniband_link_recoveries_total", "events", "Link recoveries.", _LABELS)),
+    (
+        "symbol_error",
+        counter("infiniband_symbol_errors_total", "errors", "Symbols with errors on the lanes of the link.", _LABELS),
+    ),
+    (
+        "link_error_recovery",
+        counter(
+            "infiniband_link_recoveries_total",
+            "events",
+            "Times that the link recovered from errors by itself.",
+            _LABELS,
+        ),
+    ),
     ("link_downed", counter("infiniband_link_downs_total", "events", "Times that the link went down.", _LABELS)),
     (
         "local_link_integrity_errors",
-        counter("infiniband_integrity_errors_total", "errors", "Local link integrity errors.", _LABELS),
+        counter(
+            "infiniband_integrity_errors_total",
+            "errors",
+            "Times that the port exceeded its threshold of physical errors (local link integrity).",
+            _LABELS,
+        ),
     ),
 )
 ROCE = (

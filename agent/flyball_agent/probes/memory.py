@@ -23,7 +23,7 @@ DERIVED = (
     gauge("hugepage_bytes", "bytes", "Size of a reserved huge page."),
 )
 DIRECT = (
-    (b"MemFree", gauge("memory_free_bytes", "bytes", "RAM that is not used at all, not even by caches.")),
+    (b"MemFree", gauge("memory_free_bytes", "bytes", "RAM that is used by nothing, not even by caches.")),
     (b"Buffers", gauge("memory_buffers_bytes", "bytes", "Caches of block devices.")),
     (b"Cached", gauge("memory_cached_bytes", "bytes", "Page cache, including shared memory.")),
     (b"Dirty", gauge("memory_dirty_bytes", "bytes", "Cached data that waits to be written to disk.")),
@@ -31,11 +31,14 @@ DIRECT = (
     (b"AnonPages", gauge("memory_anonymous_bytes", "bytes", "Memory of processes that is not backed by a file.")),
     (b"Mapped", gauge("memory_mapped_bytes", "bytes", "Files mapped into processes.")),
     (b"Shmem", gauge("memory_shared_bytes", "bytes", "Shared memory and tmpfs, including /dev/shm.")),
-    (b"Slab", gauge("memory_slab_bytes", "bytes", "Memory of kernel objects.")),
-    (b"SReclaimable", gauge("memory_slab_reclaimable_bytes", "bytes", "Kernel objects that can be freed.")),
+    (b"Slab", gauge("memory_slab_bytes", "bytes", "Memory of kernel objects (slab).")),
+    (b"SReclaimable", gauge("memory_slab_reclaimable_bytes", "bytes", "Part of the slab memory that can be freed.")),
     (b"PageTables", gauge("memory_page_tables_bytes", "bytes", "Page tables of processes.")),
     (b"Mlocked", gauge("memory_locked_bytes", "bytes", "Memory locked into RAM.")),
-    (b"Committed_AS", gauge("memory_committed_bytes", "bytes", "Memory that was promised to processes.")),
+    (
+        b"Committed_AS",
+        gauge("memory_committed_bytes", "bytes", "Memory that the kernel has promised to processes, used or not."),
+    ),
     (
         b"AnonHugePages",
         gauge("memory_anonymous_hugepages_bytes", "bytes", "Anonymous memory in transparent huge pages."),

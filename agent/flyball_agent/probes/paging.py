@@ -36,7 +36,7 @@ FIELDS = (
         1,
         counter("hugepage_fallbacks_total", "faults", "Page faults for which no huge page was available."),
     ),
-    (b"numa_pages_migrated", 1, counter("numa_migrated_pages_total", "pages", "Pages moved to another node.")),
+    (b"numa_pages_migrated", 1, counter("numa_migrated_pages_total", "pages", "Pages moved to another NUMA node.")),
 )
 METRICS = tuple(metric for _, _, metric in FIELDS)
 _KEYS = tuple(b"\n" + key + b" " for key, _, _ in FIELDS)

@@ -14,14 +14,14 @@ METRICS = (
     gauge(
         "pressure_ratio",
         "ratio",
-        "Share of the last 10 s in which some or all (full) tasks waited for a resource.",
+        "Share of the last 10 s in which at least one task (some) or all tasks (full) waited for the resource.",
         ("resource", "extent"),
         scale=10_000,
     ),
     counter(
         "pressure_seconds_total",
         "seconds",
-        "Time in which some or all (full) tasks waited for a resource.",
+        "Time in which at least one task (some) or all tasks (full) waited for the resource.",
         ("resource", "extent"),
         scale=1000,
     ),

@@ -14,13 +14,18 @@ These are all rules of advice. The page is generated from the code
 (`make generated`; a test keeps it up to date).
 Background: [how advice is made](explanation/advice.md).
 
-- A rule is evaluated where a condition of one of its [kinds](kinds.md) is active. It gives advice if the facts of the
-  host or run support it.
-- *Allowed for*: **A0** people only; **A1** also for a machine if the run's policy allows it: the change affects no
-  results and can be undone; **A2** only with the owner's consent: the change affects results, or interrupts the run.
-- *Yields to*: more specific rules, which replace this one.
-- To disable a rule, add its name to `diagnosis.disabled` in the collector's settings. Thresholds are in
-  `diagnosis.advice`.
+- *Conditions*: a rule is evaluated while a condition of one of these [kinds](kinds.md) is active on the host or run. It
+  gives advice if the measured facts support it.
+- *Safety*: who may make the change. Flyball only gives advice; the classes are for people and for tools that act on it.
+  - **A0**: only a person.
+  - **A1**: a tool too, if the run's owner allows it in general. The change does not affect results and can be undone.
+  - **A2**: a tool only if the run's owner agrees to this change. It affects results or interrupts the run.
+  - *changes results*: the trained model may differ, for example because the batch size or the precision changes.
+- *Effort*: what must be changed: a `setting` (about 1 hour), `code` (2 hours), a `rework` of code or data (4 hours), or
+  `hardware` (8 hours).
+- *Yields to*: more specific rules. If one of them applies, only that one gives advice.
+- To disable a rule, add its name to `diagnosis.disabled` in the collector's settings. The thresholds are in
+  [`diagnosis.advice`](configuration.md#diagnosisadvice).
 """
 
 
@@ -32,7 +37,7 @@ def document() -> str:
 def _section(module: ModuleType) -> Iterator[str]:
     title = (inspect.getdoc(module) or "").rstrip(".")
     yield f"## {title}\n"
-    yield "| rule | problem | conditions | allowed for | effort | yields to | sources |"
+    yield "| rule | problem | conditions | safety | effort | yields to | sources |"
     yield "|---|---|---|---|---|---|---|"
     yield from (_row(rule) for rule in module.RULES)
     yield ""

@@ -15,11 +15,19 @@ class AdviceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Limits for giving advice, and assumptions for values that were not measured."""
 
     least_gain: Annotated[
-        float, Meta(ge=1, description="Advice is not given if its speed-up is below this factor even at best.")
+        float,
+        Meta(
+            ge=1,
+            description="Advice is given only if the upper bound of its expected speed-up is at least this factor.",
+        ),
     ] = 1.05
-    data_wait_share: Annotated[Share, Meta(description="Share of a step that may be spent waiting for input.")] = 0.05
-    communication_share: Annotated[Share, Meta(description="Share of a step that may be spent in collectives.")] = 0.1
-    cpu_idle_share: Annotated[Share, Meta(description="A CPU with a utilisation below this counts as waiting.")] = 0.3
+    data_wait_share: Annotated[
+        Share, Meta(description="Share of a step that may be spent waiting for input before advice is given.")
+    ] = 0.05
+    communication_share: Annotated[
+        Share, Meta(description="Share of a step that may be spent in collectives before advice is given.")
+    ] = 0.1
+    cpu_idle_share: Annotated[Share, Meta(description="Below this utilisation, a CPU counts as waiting.")] = 0.3
     worker_memory_bytes: Annotated[
         int, Meta(gt=0, description="Assumed RAM of one more loader worker, if it was not measured.")
     ] = 2 * GIB
@@ -30,17 +38,20 @@ class AdviceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Share, Meta(description="Share of RAM and of /dev/shm that must stay free when workers are added.")
     ] = 0.2
     most_workers: Annotated[
-        int, Meta(gt=0, description="The most loader workers for each GPU (or training process).")
+        int, Meta(gt=0, description="Maximum number of loader workers to advise for each GPU (or training process).")
     ] = 8
     collective_timeout_seconds: Annotated[
-        Seconds, Meta(description="Timeout of collectives. A pause takes at most a quarter of it.")
+        Seconds,
+        Meta(description="Timeout of the training's collectives. An advised pause takes at most a quarter of it."),
     ] = 600.0
     gpu_hours_between_failures: Annotated[
-        float, Meta(gt=0, description="Mean GPU hours between interruptions, for the checkpoint interval.")
+        float,
+        Meta(
+            gt=0,
+            description="Assumed mean GPU-hours between interruptions, from which the checkpoint interval is computed.",
+        ),
     ] = 50_000.0
     checkpoint_change_share: Annotated[
         Share,
-        Meta(
-            description="Another checkpoint interval is advised if it differs from the current one by more than this."
-        ),
+        Meta(description="A checkpoint interval is advised only if it differs from the current one by more than this."),
     ] = 0.25

@@ -21,15 +21,15 @@ The thresholds of each kind are in [how each kind is recognised](explanation/det
 
 - *Scope*: what a condition is about. A `resource` is a memory, file system, port or interface of a host.
 - *Severity*: the usual one. A single condition may be more or less severe.
-- *Raised after*, *cleared after*: a condition is raised when its entry threshold has been exceeded for the first time.
-  It is cleared when its value has been below its exit threshold for the second time. While it is active, it is reported
-  again if its severity, confidence or time left has changed clearly.
+- *Raised after*: how long the entry threshold must be exceeded before the condition is raised.
+- *Cleared after*: how long the value must stay below the exit threshold before the condition is cleared. In between, a
+  clear change of severity, confidence or time left is reported as an event *changed*.
 - *Explained by*: the possible root causes. While one of them is active for the same host, GPU or run, the condition is
   not raised, and it is cleared if it was active. So each problem is reported once, under its root cause.
-- A small cause does not explain a large effect. So bottlenecks of hosts and runs (except `numa` and `interconnect`) are
-  compared by their [scores](explanation/detectors.md#bottlenecks). If the effect's score has been more than three times
-  the cause's score for 10 s, the effect is raised in addition to its cause. It is cleared when the cause's score has
-  been at least two thirds of the effect's score for 30 s.
+- A small cause does not explain a large effect. So bottlenecks of hosts and runs (except `bottleneck_numa` and
+  `bottleneck_interconnect`) are compared by their [scores](explanation/detectors.md#bottlenecks). If the effect's score
+  has been more than three times the cause's score for 10 s, the effect is raised in addition to its cause. It is
+  cleared when the cause's score has been at least two thirds of the effect's score for 30 s.
 - *Peers* are GPUs of one model: in the same run, or else on the same host, or else in the fleet.
 - To disable a kind, add its name to `diagnosis.disabled` in the collector's settings.
 """

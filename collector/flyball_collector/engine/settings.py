@@ -17,7 +17,9 @@ from flyball_collector.diagnosis.waste_settings import WasteSettings
 class DiagnosisSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Thresholds, and the conditions and rules that are disabled."""
 
-    disabled: Annotated[tuple[str, ...], Meta(description="Kinds of condition and rules of advice to disable.")] = ()
+    disabled: Annotated[
+        tuple[str, ...], Meta(description="Names of kinds of condition and of rules of advice to disable.")
+    ] = ()
     advice: AdviceSettings = AdviceSettings()
     forecast: ForecastSettings = ForecastSettings()
     health: HealthSettings = HealthSettings()

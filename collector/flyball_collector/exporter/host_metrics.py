@@ -17,26 +17,26 @@ MAX_PROCESSES = 128
 
 UP = gauge("agent_up", "boolean", "1 while the host reports.")
 LAST_REPORT = gauge(
-    "agent_last_report_timestamp_seconds", "seconds", "Time at which the newest record was received, in Unix time."
+    "agent_last_report_timestamp_seconds", "seconds", "Time at which the newest record arrived, in Unix time."
 )
 STREAM_OPEN = gauge("agent_stream_open", "boolean", "1 while the agent is connected to the collector.")
 DUPLICATE = gauge("duplicate_host", "boolean", "1 while two machines use this host name.")
-BACKLOG = gauge("agent_backlog_bytes", "bytes", "Size of spooled records that wait for replay.")
-CLOCK_SKEW = gauge("clock_skew_seconds", "seconds", "The host's wall clock minus the collector's.")
-AGENT_INFO = gauge("agent_info", "info", "Always 1: the agent's version.")
-HOST_INFO = gauge("host_info", "info", "Always 1: the machine and its operating system.")
-GPU_INFO = gauge("gpu_info", "info", "Always 1: a GPU's properties, for joins on the label gpu.")
+BACKLOG = gauge("agent_backlog_bytes", "bytes", "Size of the records in the agent's spool that are not sent yet.")
+CLOCK_SKEW = gauge("clock_skew_seconds", "seconds", "The host's wall clock minus the collector's wall clock.")
+AGENT_INFO = gauge("agent_info", "info", "Always 1. Its label is the agent's version.")
+HOST_INFO = gauge("host_info", "info", "Always 1. Its labels describe the machine and its operating system.")
+GPU_INFO = gauge("gpu_info", "info", "Always 1. Its labels describe a GPU; join on the label gpu.")
 PROBE_UNAVAILABLE = gauge(
-    "probe_unavailable", "boolean", "Always 1: a probe with unavailable readings, and the reason."
+    "probe_unavailable", "boolean", "Always 1. Its labels name a probe with unavailable readings, and the reason."
 )
 PROCESS_MEMORY = gauge("gpu_process_memory_used_bytes", "bytes", "GPU memory that a process holds.")
-PROCESS_BUSY = gauge("gpu_process_busy_ratio", "ratio", "Share of time in which a process keeps the GPU busy.")
-STEP = gauge("run_step", "steps", "The last step that a rank finished.")
+PROCESS_BUSY = gauge("gpu_process_busy_ratio", "ratio", "Share of the time in which a process keeps the GPU busy.")
+STEP = gauge("run_step", "steps", "The number of the last step that a rank completed.")
 STEPS = counter("run_steps_total", "steps", "Steps reported by a rank.")
-STEP_SECONDS = counter("run_step_seconds_total", "seconds", "Duration of the reported steps.")
-DATA_WAIT = counter("run_data_wait_seconds_total", "seconds", "Time for which the reported steps waited for data.")
-TOKENS = counter("run_tokens_total", "tokens", "Tokens of the reported steps.")
-SAMPLES = counter("run_samples_total", "samples", "Samples of the reported steps.")
+STEP_SECONDS = counter("run_step_seconds_total", "seconds", "Total duration of the reported steps.")
+DATA_WAIT = counter("run_data_wait_seconds_total", "seconds", "Total time that the reported steps waited for data.")
+TOKENS = counter("run_tokens_total", "tokens", "Tokens processed in the reported steps.")
+SAMPLES = counter("run_samples_total", "samples", "Samples processed in the reported steps.")
 LOSS = gauge("run_loss", "loss", "Loss of the last step that a rank reported.")
 
 _Step = Callable[[StepTotals], float | None]

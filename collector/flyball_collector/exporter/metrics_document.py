@@ -12,25 +12,30 @@ from flyball_proto.metric import Metric
 
 _ABOUT = """\
 ## Hosts, as the collector sees them
-Metrics that the collector adds about agents, machines, processes and ranks, each with the label `instance`. The labels
-of *info* metrics are described in [prometheus.md](prometheus.md).
+Metrics that the collector adds about agents, machines, processes and ranks, each with the label `instance`. An *info*
+metric is always 1; its labels hold the information. [Prometheus](prometheus.md) describes these labels.
 """
 _DIAGNOSIS = """\
 ## Diagnosis
-Results of the diagnosis, which [diagnosis.md](diagnosis.md) describes. Each series of a host has its `instance`, and
-disappears with the host. Labels that do not apply are left out. Conditions and risks are shown while they are active,
-up to 64 of a kind for each host. A host that does not report keeps only `host_lost` and `data_gap`.
-`score_confidence_ratio` is shown while the bottleneck is raised. Lost time is counted once, for the cause that was
-active on the GPU, its host or its run. Unknown time is not counted as lost.
+Results of the [diagnosis](diagnosis.md).
+
+- Each series about a host has the label `instance` and ends with the host. Labels that do not apply are left out.
+- Conditions and risks have a series while they are active, at most 64 of a kind for each host. While a host is not
+  reporting, only its conditions `host_lost` and `data_gap` have one.
+- `flyball_score_confidence_ratio` has a series while the bottleneck is active.
+- Lost GPU time is counted once, under the cause that was active on the GPU, its host or its run. Time for which nothing
+  is known is not counted as lost.
 """
 _RUNS = """\
 ## Runs
-Metrics of a run over all its ranks, for up to 1,024 runs, without `instance`. They are on the fleet's page and on
-`/metrics/collector`, not on the pages of single hosts.
+Metrics of a run over all its ranks, without the label `instance`, for up to 1,024 runs. They are part of `/metrics` and
+`/metrics/collector`, but not of the pages of single hosts.
 """
 _OWN = """\
 ## The collector itself
-These are on the fleet's page and on `/metrics/collector`, together with `process_…` and `python_…`.
+These are part of `/metrics` and `/metrics/collector`, together with `process_…` and `python_…`. The units are in the
+names. A *block* is one minute of a host's records. A *definition* describes records: their columns (the *layout*),
+readings that are unavailable, or which process holds which GPU (the *tenancy*).
 """
 
 

@@ -14,49 +14,68 @@ class AlertmanagerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
 
     urls: Annotated[
         tuple[_Url, ...],
-        Meta(description="For example http://alertmanager:9093; list every member of a cluster. Empty: none."),
+        Meta(description="Addresses such as http://alertmanager:9093; list every member of a cluster. Empty: none."),
     ] = ()
     min_severity: Annotated[str, Meta(pattern=_Severity, description="Minimum severity of notifications.")] = "warning"
     resend_seconds: Annotated[
         float,
-        Meta(ge=1, le=3600, description="Active alerts are sent this often, and expire after four times this."),
+        Meta(
+            ge=1,
+            le=3600,
+            description="Active alerts are sent again at this interval, and expire after four times this interval.",
+        ),
     ] = 60.0
     authorization_file: Annotated[
-        str, Meta(description="File with the value of the Authorization header, such as `Bearer TOKEN`.")
+        str, Meta(description="File with the value of the HTTP header Authorization, such as `Bearer TOKEN`.")
     ] = ""
-    ca_file: Annotated[str, Meta(description="Private certificate authority of its certificate.")] = ""
+    ca_file: Annotated[
+        str,
+        Meta(description="File with the certificate of the receiver's authority, if that is a private one."),
+    ] = ""
 
 
 class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Any address that accepts a POST with JSON."""
 
-    urls: Annotated[tuple[_Url, ...], Meta(description="Each gets every notification. Empty: none.")] = ()
+    urls: Annotated[
+        tuple[_Url, ...], Meta(description="Addresses to which every notification is sent. Empty: none.")
+    ] = ()
     min_severity: Annotated[str, Meta(pattern=_Severity, description="Minimum severity of notifications.")] = "warning"
     group_by: Annotated[
         tuple[Annotated[str, Meta(pattern="^(kind|severity|host|run)$")], ...],
-        Meta(description="Events with the same values share a message: kind, severity, host, run."),
+        Meta(description="Events that agree in these share one message: kind, severity, host, run."),
     ] = ("kind",)
     group_wait_seconds: Annotated[
-        float, Meta(ge=0, le=3600, description="Time to wait for further events after the first of a group.")
+        float,
+        Meta(ge=0, le=3600, description="Time to wait for further events of a group before its first message is sent."),
     ] = 10.0
     group_interval_seconds: Annotated[
         float, Meta(ge=0, le=86400, description="Minimum time between two messages of one group.")
     ] = 60.0
     secret_file: Annotated[str, Meta(description="File with a secret that signs messages (HMAC-SHA256).")] = ""
-    authorization_file: Annotated[str, Meta(description="File with the value of the Authorization header.")] = ""
-    ca_file: Annotated[str, Meta(description="Private certificate authority of its certificate.")] = ""
+    authorization_file: Annotated[
+        str, Meta(description="File with the value of the HTTP header Authorization, such as `Bearer TOKEN`.")
+    ] = ""
+    ca_file: Annotated[
+        str,
+        Meta(description="File with the certificate of the receiver's authority, if that is a private one."),
+    ] = ""
 
 
 class NotifySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Notifications."""
 
     external_url: Annotated[
-        str, Meta(description="The address of this collector for links in notifications, https://….")
+        str, Meta(description="Address of this collector, https://…, for links in notifications.")
     ] = ""
     runbook_url: Annotated[
         str, Meta(description="Base address of the runbooks, https://…; the alert's name is appended.")
     ] = ""
-    time_limit_seconds: Annotated[float, Meta(gt=0, le=300, description="A request that takes longer fails.")] = 10.0
-    keep_hours: Annotated[float, Meta(gt=0, description="Time for which failed notifications are retried.")] = 168.0
+    time_limit_seconds: Annotated[
+        float, Meta(gt=0, le=300, description="A request to a receiver that takes longer fails.")
+    ] = 10.0
+    keep_hours: Annotated[
+        float, Meta(gt=0, description="Time for which a failed notification is sent again before it is dropped.")
+    ] = 168.0
     alertmanager: AlertmanagerSettings = AlertmanagerSettings()
     webhook: WebhookSettings = WebhookSettings()

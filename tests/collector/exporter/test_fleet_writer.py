@@ -37,7 +37,7 @@ flyball_agent_stream_open{instance="alpha"} 1.0
 # HELP flyball_duplicate_host 1 while two machines use this host name.
 # TYPE flyball_duplicate_host gauge
 flyball_duplicate_host{instance="alpha"} 0.0
-# HELP flyball_agent_backlog_bytes Size of spooled records that wait for replay.
+# HELP flyball_agent_backlog_bytes Size of the records in the agent's spool that are not sent yet.
 # TYPE flyball_agent_backlog_bytes gauge
 flyball_agent_backlog_bytes{instance="alpha"} 0.0
 # HELP flyball_clock_skew_seconds The host's wall clock minus the collector's.

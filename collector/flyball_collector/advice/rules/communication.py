@@ -43,7 +43,7 @@ def find_repair_nvlink(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
     event = s.events("nvlink_down")[0]
     return AdviceDraft(
         because=f"{event.words()}: {event.because}",
-        change="drain the host at the next checkpoint, reset its GPUs and run the NVLink checks",
+        change="drain the host at the next checkpoint, check the links (nvidia-smi nvlink --status) and reset its GPUs",
     )
 
 

@@ -178,7 +178,7 @@ RULES = (
         kinds=("bottleneck_idle_gpu",),
         effort=Effort.SETTING,
         safety=Safety.ADVISE,
-        source="common practice of clusters",
+        source="common practice of GPU clusters; no published figure",
         find=find_release_gpu,
     ),
 )

@@ -1,4 +1,4 @@
-"""Training that waits for a service: the three levers, and batching in the server."""
+"""Training that waits for a service: fewer calls, a connection pool, parallel workers, batching in the server."""
 
 from flyball_collector.advice.advice import Effort, Gain, Safety
 from flyball_collector.advice.amdahl import removal
@@ -136,7 +136,10 @@ RULES = (
         kinds=("bottleneck_service",),
         effort=Effort.CODE,
         safety=Safety.ADVISE,
-        source="NVIDIA Triton's optimization guide (3.7×); gRPC batching measurements (9× to 66×); 4–7× reported",
+        source=(
+            "NVIDIA Triton's optimization guide (3.7×); gRPC batching measurements (9× to 66×); published for one "
+            "project (4 to 7×)"
+        ),
         find=find_batch_calls,
     ),
     Rule(
@@ -145,7 +148,7 @@ RULES = (
         kinds=("bottleneck_service", "bottleneck_network"),
         effort=Effort.SETTING,
         safety=Safety.ADVISE,  # it is unknown whether the training owns the pool
-        source="gRPC performance guide; HikariCP on pool sizing; 1.15× reported",
+        source="gRPC performance guide; HikariCP on pool sizing; published for one project (1.15×)",
         find=find_tune_pool,
     ),
     Rule(
@@ -154,7 +157,7 @@ RULES = (
         kinds=("bottleneck_service", "bottleneck_network"),
         effort=Effort.CODE,
         safety=Safety.SAFE,
-        source="arXiv 2211.04908 (concurrent loading); 2–3× with 4 to 8 workers reported",
+        source="arXiv 2211.04908 (concurrent loading); published for one project (2 to 3× with 4 to 8 workers)",
         find=find_parallel_workers,
     ),
     Rule(

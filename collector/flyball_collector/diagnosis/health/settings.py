@@ -13,38 +13,49 @@ class HealthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Thresholds for faults, and how long they count."""
 
     gap_seconds: Annotated[
-        Seconds, Meta(description="A host without a record for this long (and five of its intervals) has a gap.")
+        Seconds,
+        Meta(description="A data gap is reported after this long and five of the host's intervals without a record."),
     ] = 10.0
     lost_seconds: Annotated[
-        Seconds, Meta(description="A host without a connection and without a record for this long is lost.")
+        Seconds,
+        Meta(description="A host is reported as lost if it has had no connection and sent no record for this long."),
     ] = 30.0
-    skew_seconds: Annotated[Seconds, Meta(description="A host's clock may be wrong by this much.")] = 0.1
-    xid_seconds: Annotated[Seconds, Meta(description="An XID is reported for this long.")] = 300.0
+    skew_seconds: Annotated[
+        Seconds,
+        Meta(description="A host's clock is reported as wrong if it differs from the collector's by more than this."),
+    ] = 0.1
+    xid_seconds: Annotated[Seconds, Meta(description="An XID counts as recent for this long.")] = 300.0
     gpu_missing_seconds: Annotated[
         Seconds, Meta(description="A GPU that an agent no longer lists is reported as lost for this long.")
     ] = 21_600.0
     nvlink_recoveries: Annotated[
-        float, Meta(ge=1, description="NVLink recoveries of a GPU in ten minutes that count as a fault.")
+        float, Meta(ge=1, description="Number of NVLink recoveries of a GPU within ten minutes that counts as a fault.")
     ] = 1.0
     nvlink_replays: Annotated[
-        float, Meta(ge=1, description="NVLink replays of a GPU in ten minutes that count as a fault.")
+        float, Meta(ge=1, description="Number of NVLink replays of a GPU within ten minutes that counts as a fault.")
     ] = 1000.0
     pcie_load: Annotated[
         Share,
-        Meta(description="GPU utilization from which its PCIe link must run at full speed (idle links are slower)."),
+        Meta(
+            description="Utilisation of a GPU from which its PCIe link must run at full speed. Idle links are slower."
+        ),
     ] = 0.3
     infiniband_flaps: Annotated[
-        float, Meta(ge=1, description="Link downs of a port within `infiniband_flap_seconds` that count as a fault.")
+        float,
+        Meta(
+            ge=1,
+            description="A port that goes down this often within `infiniband_flap_seconds` is reported.",
+        ),
     ] = 3.0
-    infiniband_flap_seconds: Annotated[
-        Seconds, Meta(description="Time over which link downs of a port are counted.")
-    ] = 43_200.0
-    network_error_share: Annotated[Share, Meta(description="Share of damaged packets that an interface may have.")] = (
-        1e-4
+    infiniband_flap_seconds: Annotated[Seconds, Meta(description="Time over which a port's downs are counted.")] = (
+        43_200.0
     )
-    network_drop_share: Annotated[Share, Meta(description="Share of dropped packets that an interface may have.")] = (
-        1e-3
-    )
+    network_error_share: Annotated[
+        Share, Meta(description="An interface is reported if a larger share of its packets is damaged.")
+    ] = 1e-4
+    network_drop_share: Annotated[
+        Share, Meta(description="An interface is reported if a larger share of its packets is dropped.")
+    ] = 1e-3
     retransmit_share: Annotated[
-        Share, Meta(description="Share of retransmitted TCP segments that a host may have.")
+        Share, Meta(description="A host is reported if a larger share of its TCP segments is retransmitted.")
     ] = 0.02

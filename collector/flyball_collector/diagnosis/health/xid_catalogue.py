@@ -34,7 +34,9 @@ class Xid:
 _RESTART_APP = "restart the application; debug it if the error returns"
 _RESTART_ELSE_SUPPORT = "restart the application; contact support if the error returns"
 _RESET = "write a checkpoint if the run is alive, drain the GPU and reset it"
-_NVLINK = "drain the GPU, run the NVLink checks and reset it; inspect the link if the error returns"
+_NVLINK = (
+    "drain the GPU, check its links (nvidia-smi nvlink --status) and reset it; inspect the link if the error returns"
+)
 _RECORD = "none"
 
 
@@ -47,7 +49,7 @@ XIDS: tuple[Xid, ...] = (
     Xid(11, "invalid or corrupted command stream", XidClass.APPLICATION, _RESTART_APP),
     Xid(
         13,
-        "exception in the compute engine, usually an access out of bounds",
+        "exception in the compute engine, usually an out-of-bounds access",
         XidClass.APPLICATION,
         "debug the application (compute-sanitizer); if different jobs have this error on one GPU, test the GPU",
     ),
@@ -60,13 +62,13 @@ XIDS: tuple[Xid, ...] = (
     ),
     Xid(32, "invalid or corrupted command stream", XidClass.APPLICATION, f"{_RESTART_APP}; check for PCIe errors"),
     Xid(37, "driver firmware error", XidClass.IGNORE, _RECORD),
-    Xid(38, "driver firmware watchdog", XidClass.IGNORE, "none at first; contact support if the error repeats"),
+    Xid(38, "driver firmware watchdog", XidClass.IGNORE, "none for a single error; contact support if it repeats"),
     *_engines("a copy engine", 39, 40, 41, 70, 71, 72, 75, 76, 77, 85, *range(126, 136)),
     Xid(43, "an application on the GPU was stopped", XidClass.IGNORE, _RECORD),
-    Xid(44, "fault during a context switch", XidClass.IGNORE, "none at first; contact support if the error repeats"),
+    Xid(44, "fault during a context switch", XidClass.IGNORE, "none for a single error; contact support if it repeats"),
     Xid(
         45,
-        "preemptive clean-up after an earlier error",
+        "clean-up by the driver after an earlier error",
         XidClass.FOLLOW,
         "look at the error reported with it; if there is none, restart the fabric manager and debug the application",
     ),
@@ -81,7 +83,7 @@ XIDS: tuple[Xid, ...] = (
         "a memory row was recorded for remapping",
         XidClass.IGNORE,
         "none now; the row is remapped at the next reset",
-        "NVIDIA's newer catalogue ignores it; its guide for older chips and some operators ask for a reset soon",
+        "NVIDIA's newer catalogue asks for nothing; its guide for older chips and some operators ask for a reset soon",
     ),
     Xid(
         64, "a memory row could not be recorded for remapping", XidClass.RESET, f"{_RESET}; replace it if this persists"
@@ -99,11 +101,11 @@ XIDS: tuple[Xid, ...] = (
         "drain and restart the node; if this happens again, have it inspected (power, slot, temperature)",
     ),
     Xid(80, "corrupted data sent to the GPU", XidClass.APPLICATION, _RESTART_APP),
-    Xid(92, "high rate of single-bit memory errors, all corrected", XidClass.IGNORE, _RECORD),
-    Xid(93, "the InfoROM wears out", XidClass.IGNORE, _RECORD),
+    Xid(92, "high rate of single-bit memory errors; all were corrected", XidClass.IGNORE, _RECORD),
+    Xid(93, "the GPU's InfoROM (configuration memory) is wearing out", XidClass.IGNORE, _RECORD),
     Xid(
         94,
-        "contained memory error: one application is affected",
+        "contained memory error: only one application is affected",
         XidClass.APPLICATION,
         "restart the application; reset the GPU when it is free",
         "NVIDIA's catalogue asks only for a restart of the application; some operators drain and reset at once",
@@ -131,7 +133,12 @@ XIDS: tuple[Xid, ...] = (
     Xid(143, "the GPU could not be initialised", XidClass.RESET, _RESET),
     *(Xid(code, "NVLink error (fifth generation)", XidClass.RESET, _NVLINK) for code in range(144, 151)),
     Xid(151, "key rotation error", XidClass.NODE, "restart the virtual machine"),
-    Xid(154, "GPU recovery action required by the driver", XidClass.NODE, "carry out the recovery action"),
+    Xid(
+        154,
+        "GPU recovery action required by the driver",
+        XidClass.NODE,
+        "carry out the recovery action that nvidia-smi -q lists",
+    ),
     Xid(155, "NVLink error detected by software", XidClass.RESET, _NVLINK),
     Xid(156, "a part of the GPU was retired", XidClass.RESET, _RESET),
     Xid(157, "a part of the GPU could not be retired", XidClass.IGNORE, "contact support if the error repeats"),

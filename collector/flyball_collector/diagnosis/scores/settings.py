@@ -17,27 +17,45 @@ class ScoreSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 0.75
     base_disk_bytes_per_second: Annotated[
         float,
-        Meta(gt=0.0, description="Write rate at which a disk's base score is 1, until it has written faster."),
+        Meta(
+            gt=0.0, description="Bytes a second at which a disk's base score is 1, until the disk's own limit is known."
+        ),
     ] = 50e6
     base_latency_seconds: Annotated[
-        float, Meta(gt=0.0, description="Round trip at which the base score of the network is 1.")
+        float, Meta(gt=0.0, description="Round-trip time at which the base score of the network is 1.")
     ] = 0.1
     raise_probability: Annotated[
-        float, Meta(gt=0.0, lt=1.0, description="A bottleneck is raised from this probability, before calibration.")
+        float,
+        Meta(
+            gt=0.0,
+            lt=1.0,
+            description="A bottleneck is raised if its probability, before calibration, is at least this.",
+        ),
     ] = 0.5
     keep_probability: Annotated[
-        float, Meta(gt=0.0, lt=1.0, description="A bottleneck is cleared below this probability.")
+        float, Meta(gt=0.0, lt=1.0, description="A bottleneck is cleared if its probability is below this.")
     ] = 0.35
     least_level: Annotated[
-        float, Meta(ge=0.0, le=1.0, description="Share of the time that a bottleneck must cost to be raised.")
+        float,
+        Meta(
+            ge=0.0,
+            le=1.0,
+            description="A bottleneck is raised if it costs at least this share of the time, and cleared below half.",
+        ),
     ] = 0.06
     smoothing_seconds: Annotated[
-        float, Meta(gt=0.0, description="Time constant for smoothing readings before they are weighed.")
+        float,
+        Meta(gt=0.0, description="Time constant with which readings are smoothed before they are weighed as evidence."),
     ] = 2.5
     primary_dead_band: Annotated[
         float,
-        Meta(ge=0.0, description="Another bottleneck must be larger by this share to become the primary one."),
+        Meta(
+            ge=0.0, description="Another bottleneck becomes the primary one only if its score is larger by this share."
+        ),
     ] = 0.1
     primary_dwell_seconds: Annotated[
-        float, Meta(ge=0.0, description="Another bottleneck must be larger for this long to become the primary one.")
+        float,
+        Meta(
+            ge=0.0, description="Another bottleneck becomes the primary one only if its score is larger for this long."
+        ),
     ] = 60.0

@@ -5,13 +5,13 @@ from flyball_proto.metric import Kind, Metric, counter, gauge
 BASE_SCORE = gauge(
     "base_score_ratio",
     "ratio",
-    "Utilisation of a resource, from 0 (idle) to 1 (at its limit). It raises no alerts.",
+    "Utilisation divided by a fixed limit, from 0 (idle) to 1 (at the limit). It raises no alert.",
     ("resource",),
 )
 SCORE = gauge(
     "score_ratio",
     "ratio",
-    "How much a resource limits the work, from 0 (not at all) to 1 (entirely). For GPUs the worst of the host.",
+    "How much the bottleneck limits the work, from 0 (not at all) to 1 (entirely). For GPUs: the host's worst GPU.",
     ("bottleneck",),
 )
 CONFIDENCE = gauge(
@@ -20,53 +20,81 @@ CONFIDENCE = gauge(
     "Probability that a raised bottleneck is real.",
     ("bottleneck",),
 )
-PRIMARY = gauge("primary_bottleneck", "info", "Always 1: the bottleneck that limits the host most.", ("bottleneck",))
-COUNT = gauge("conditions", "conditions", "Active conditions of the host and its parts.", ("severity",))
+PRIMARY = gauge(
+    "primary_bottleneck",
+    "info",
+    "Always 1. Its label is the active bottleneck that limits the host most.",
+    ("bottleneck",),
+)
+COUNT = gauge("conditions", "conditions", "Number of active conditions of the host and its parts.", ("severity",))
 WASTED = counter(
     "wasted_gpu_seconds_total",
     "seconds",
-    "GPU time lost to an active cause: held GPUs that were idle or slowed.",
+    "GPU time lost, by the condition that caused it: GPUs that runs held but that were idle or slowed down.",
     ("cause",),
 )
 XID_TIME = gauge(
     "gpu_xid_last_timestamp_seconds",
     "seconds",
-    "Time of the driver's last report of this error, in Unix time.",
+    "Time at which the driver last reported this XID, in Unix time.",
     ("gpu", "code"),
 )
 HOST_METRICS = (BASE_SCORE, SCORE, CONFIDENCE, PRIMARY, COUNT, WASTED, XID_TIME)
 
 _SUBJECT = ("gpu", "resource", "run", "rank")
-ACTIVE = gauge("condition_active", "info", "Always 1: an active condition.", ("kind", "severity", *_SUBJECT))
-RISK_LEFT = gauge("risk_left_seconds", "seconds", "Most probable time until the predicted event.", ("risk", *_SUBJECT))
+ACTIVE = gauge(
+    "condition_active", "info", "Always 1. Its labels describe an active condition.", ("kind", "severity", *_SUBJECT)
+)
+RISK_LEFT = gauge(
+    "risk_left_seconds", "seconds", "Most probable time until the predicted failure.", ("risk", *_SUBJECT)
+)
 RISK_LEFT_LOW = gauge(
-    "risk_left_low_seconds", "seconds", "Earliest time until the predicted event.", ("risk", *_SUBJECT)
+    "risk_left_low_seconds", "seconds", "Shortest time until the predicted failure.", ("risk", *_SUBJECT)
 )
 RISK_LEFT_HIGH = gauge(
-    "risk_left_high_seconds", "seconds", "Latest time until the predicted event.", ("risk", *_SUBJECT)
+    "risk_left_high_seconds", "seconds", "Longest time until the predicted failure.", ("risk", *_SUBJECT)
 )
-RISK_PROBABILITY = gauge("risk_probability_ratio", "ratio", "Probability of the predicted event.", ("risk", *_SUBJECT))
+RISK_PROBABILITY = gauge(
+    "risk_probability_ratio", "ratio", "Probability of the predicted failure.", ("risk", *_SUBJECT)
+)
 CONDITION_METRICS = (ACTIVE, RISK_LEFT, RISK_LEFT_LOW, RISK_LEFT_HIGH, RISK_PROBABILITY)
 
-ADVICE = gauge("advice_active", "info", "Always 1: active advice.", ("rule", "run"))
+ADVICE = gauge("advice_active", "info", "Always 1. Its labels name a rule whose advice is active.", ("rule", "run"))
 ADVICE_LOW = gauge(
-    "advice_gain_low_ratio", "ratio", "Minimum expected gain of throughput: 0.5 is half as much again.", ("rule", "run")
+    "advice_gain_low_ratio",
+    "ratio",
+    "Lower bound of the expected gain in throughput: 0.5 means 50 % more.",
+    ("rule", "run"),
 )
-ADVICE_HIGH = gauge("advice_gain_high_ratio", "ratio", "Maximum expected gain of throughput.", ("rule", "run"))
+ADVICE_HIGH = gauge(
+    "advice_gain_high_ratio", "ratio", "Upper bound of the expected gain in throughput.", ("rule", "run")
+)
 ADVICE_METRICS = (ADVICE, ADVICE_LOW, ADVICE_HIGH)
 
 RUN_WASTED = counter(
-    "run_wasted_gpu_seconds_total", "seconds", "GPU time that a run lost to a cause.", ("run", "cause")
+    "run_wasted_gpu_seconds_total",
+    "seconds",
+    "GPU time that a run lost, by the condition that caused it.",
+    ("run", "cause"),
 )
 RUN_RANKS = gauge("run_ranks", "ranks", "Ranks of a run that report.", ("run",))
-RUN_MEDIAN = gauge("run_step_median_seconds", "seconds", "Duration of a step, median over ranks.", ("run",))
-RUN_SLOWEST = gauge("run_slowest_step_seconds", "seconds", "Duration of a step of the slowest rank.", ("run",))
+RUN_MEDIAN = gauge("run_step_median_seconds", "seconds", "Duration of a step: the median over the ranks.", ("run",))
+RUN_SLOWEST = gauge("run_slowest_step_seconds", "seconds", "Duration of a step on the slowest rank.", ("run",))
 RUN_LEFT = gauge("run_remaining_seconds", "seconds", "Most probable time until the run ends.", ("run",))
-RUN_LEFT_LOW = gauge("run_remaining_low_seconds", "seconds", "Earliest time until the run ends.", ("run",))
-RUN_LEFT_HIGH = gauge("run_remaining_high_seconds", "seconds", "Latest time until the run ends.", ("run",))
+RUN_LEFT_LOW = gauge(
+    "run_remaining_low_seconds", "seconds", "Shortest time until the run ends (90 % interval).", ("run",)
+)
+RUN_LEFT_HIGH = gauge(
+    "run_remaining_high_seconds", "seconds", "Longest time until the run ends (90 % interval).", ("run",)
+)
 RUN_METRICS = (RUN_WASTED, RUN_RANKS, RUN_MEDIAN, RUN_SLOWEST, RUN_LEFT, RUN_LEFT_LOW, RUN_LEFT_HIGH)
 
-PRICE = gauge("gpu_hour_price", "money", "Price of one GPU hour, if it is set in the settings.", ("currency",))
+PRICE = gauge(
+    "gpu_hour_price",
+    "money",
+    "Price of one GPU-hour, from the setting diagnosis.waste.price_per_gpu_hour.",
+    ("currency",),
+)
 
 METRICS: tuple[Metric, ...] = (*HOST_METRICS, *CONDITION_METRICS, *ADVICE_METRICS, *RUN_METRICS, PRICE)
 """All of them. Hosts must not declare metrics of these names."""
