@@ -93,7 +93,8 @@ def _summary(probe: ProbeSnapshot) -> str:
     if not probe.readings:
         return "no readings"
     unknown = len(probe.readings) - probe.known
-    return f"{probe.known} readings" + (f", {unknown} unknown" if unknown else "")
+    readings = f"{probe.known} {'reading' if probe.known == 1 else 'readings'}"
+    return readings + (f", {unknown} unavailable" if unknown else "")
 
 
 def is_writable(directory: Path) -> bool:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from flyball_agent.errors import AgentError
+from flyball_agent.errors import AgentError, NoSpool
 from flyball_agent.settings import ENVIRONMENT_PREFIX, FILE, AgentSettings
+from flyball_daemon.file_faults import read_fault
 from flyball_daemon.help_page import DaemonParser
 from flyball_daemon.settings import SettingsError, load
 
+PROGRAM = "flyball-agent"
 EXAMPLES = (
     f"flyball-agent  # run the daemon with {FILE}",
     "flyball-agent --set collector=10.0.0.5:3590  # the same with another collector",
@@ -21,27 +23,43 @@ EXAMPLES = (
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line. Return 0 on success, 1 after a failure, 2 for wrong arguments or settings."""
-    options = _parser().parse_args(list(sys.argv[1:] if arguments is None else arguments))
+def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> int:
+    """Run the command line. Return 0 on success, 1 after a failure, 2 for wrong arguments or settings.
+
+    Messages begin with the name of the `program` that was called.
+    """
+    parser = _parser()
+    options = parser.parse_args(list(sys.argv[1:] if arguments is None else arguments))
+    if options.format and not (options.command or options.once or options.check):
+        parser.error("--format needs --once or --check")
     try:
         status = _inspect_spool(options) if options.command == "spool" else _run(options)
         sys.stdout.flush()
         return status
     except SettingsError as error:
-        print("\n".join(f"flyball-agent: {problem}" for problem in error.problems), file=sys.stderr)
+        print("\n".join(f"{program}: {problem}" for problem in error.problems), file=sys.stderr)
+        return 2
+    except NoSpool as error:
+        print(f"{program}: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader of our output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (AgentError, OSError) as error:
-        print(f"flyball-agent: {error}", file=sys.stderr)
+    except PermissionError as error:
+        print(f"{program}: {read_fault(error.filename, error)}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        what = error.filename or "cannot write the output"
+        print(f"{program}: {what}: {error.strerror or error}", file=sys.stderr)
+        return 1
+    except AgentError as error:
+        print(f"{program}: {error}", file=sys.stderr)
         return 1
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = DaemonParser(
-        "flyball-agent",
+        PROGRAM,
         description=(
             "Read the metrics of this host every second and send them to a collector.\n\n"
             "Signals: HUP reads the settings again, USR1 prints the stacks of all threads and tasks, TERM and INT stop "
@@ -63,7 +81,9 @@ def _parser() -> argparse.ArgumentParser:
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--once", action="store_true", help="Print one snapshot and exit.")
     mode.add_argument("--check", action="store_true", help="List readable and unavailable metrics and exit.")
-    _add_format(parser, "Output format of --once and --check.")
+    parser.add_argument(
+        "--format", "-f", choices=("table", "json"), help="Output format of --once and --check.  [default: table]"
+    )
     parser.add_argument("--version", action="store_true", help="Print the version and exit.")
     parser.set_defaults(command="")
     spool = parser.add_subparsers().add_parser(
@@ -83,18 +103,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     inspect.add_argument(
         "directory",
-        metavar="DIRECTORY",
+        metavar="FOLDER",
         type=Path,
         nargs="?",
         help="State directory of an agent.  [default: state_directory of the settings]",
     )
-    _add_format(inspect, "Output format.")
+    inspect.add_argument("--format", "-f", choices=("table", "json"), default="table", help="Output format.")
     inspect.set_defaults(command="spool")
     return parser
-
-
-def _add_format(parser: argparse.ArgumentParser, meaning: str) -> None:
-    parser.add_argument("--format", "-f", choices=("table", "json"), default="table", help=meaning)
 
 
 def _load(options: argparse.Namespace) -> AgentSettings:
@@ -146,13 +162,8 @@ def _show(settings: AgentSettings, options: argparse.Namespace) -> int:
 def _inspect_spool(options: argparse.Namespace) -> int:
     from flyball_agent.spool import inspection  # noqa: PLC0415
 
-    directory = options.directory or Path(_load(options).state_directory)
-    try:
-        folder = inspection.find_spool(directory)
-        epochs = inspection.inspect(folder)
-    except (FileNotFoundError, ValueError) as error:
-        print(f"flyball-agent: {error}", file=sys.stderr)
-        return 2
+    folder = inspection.find_spool(options.directory or Path(_load(options).state_directory))
+    epochs = inspection.inspect(folder)
     print(inspection.as_json(folder, epochs) if options.format == "json" else inspection.as_text(folder, epochs))
     return 0
 

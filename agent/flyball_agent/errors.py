@@ -13,5 +13,9 @@ class SpoolDamaged(AgentError):
     """A spool file is damaged. The readable records around the damage are kept."""
 
 
+class NoSpool(AgentError):
+    """A folder that should be inspected contains no spool."""
+
+
 class SocketRefused(AgentError):
     """The socket for training processes cannot be opened."""

@@ -24,14 +24,14 @@ def check_settings(settings: AgentSettings) -> None:
 def _first_problem(settings: AgentSettings) -> str:
     if MINUTE_MS % interval_ms(settings):
         return (
-            f"interval_seconds = {settings.interval_seconds:g}: a minute must be a whole number of intervals "
+            f"interval_seconds = {settings.interval_seconds:g}: expected a divisor of a minute "
             "(0.1, 0.2, 0.25, 0.5, 1, 2, 5, 10, 15, 20, 30, 60 …)"
         )
     if not settings.collector:
-        return "collector: give at least one address, as host:port"
+        return "collector: expected at least one address, such as collector.example.org:3590"
     for address in settings.collector:
         if not address.rpartition(":")[2].isdigit():
-            return f"collector = {address!r}: expected host:port, e.g. collector.example.org:3590"
+            return f"collector = {address!r}: expected host:port, such as collector.example.org:3590"
     tls = settings.tls
     if any((tls.ca_file, tls.certificate_file, tls.key_file)) and not all(
         (tls.ca_file, tls.certificate_file, tls.key_file)
@@ -55,6 +55,6 @@ def _problem_of_disabled(settings: AgentSettings) -> str:
     for name in settings.probes.disabled:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"the probes are {', '.join(known)}"
-            return f"probes.disabled: there is no probe {name}; {hint}"
+            hint = f"did you mean {near[0]!r}?" if near else f"the probes are {', '.join(known)}"
+            return f"probes.disabled: there is no probe {name!r}; {hint}"
     return ""

@@ -8,13 +8,24 @@ from datetime import UTC, datetime
 from flyball_agent.snapshot import HostSnapshot, ProbeSnapshot, by_resource
 from flyball_proto.layout import Column
 from flyball_proto.metric import Kind
-from flyball_proto.unavailable_reading import UnavailableReading
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
+
+REASONS = {
+    Reason.UNKNOWN: "unknown reason",
+    Reason.ABSENT: "not present",
+    Reason.DENIED: "no permission",
+    Reason.UNSUPPORTED: "not supported",
+    Reason.FAILED: "failed",
+    Reason.TIMED_OUT: "timed out",
+    Reason.STALE: "does not change",
+}
+"""The words of `flyball host` and of the page."""
 
 
 def as_text(snapshot: HostSnapshot) -> str:
     """Return a snapshot as text: all probes, with values in common units and the reasons of unavailable readings."""
-    when = datetime.fromtimestamp(snapshot.time_ns / 1e9, UTC).isoformat(timespec="seconds")
-    lines = [f"{snapshot.host} at {when}, read in {snapshot.seconds:.2f} s"]
+    when = datetime.fromtimestamp(snapshot.time_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    lines = [f"{snapshot.host} at {when}, read in {_seconds(snapshot.seconds)}"]
     for probe in snapshot.probes:
         lines += ["", probe.name, *_probe_lines(probe)]
     if snapshot.processes:
@@ -69,14 +80,16 @@ def reason_words(missing: UnavailableReading) -> str:
     """Return an unavailable reading as text: what, why, and what to do."""
     what = " of ".join(part for part in (missing.metric, missing.resource) if part)
     remedy = f" → {missing.remedy}" if missing.remedy else ""
-    return f"{what + ': ' if what else ''}{missing.reason.word.replace('_', ' ')}: {missing.detail}{remedy}"
+    why = REASONS[missing.reason]
+    known = "" if missing.detail.endswith(why) else f"{why}: "  # the detail may state it already
+    return f"{what + ': ' if what else ''}{known}{missing.detail}{remedy}"
 
 
 def human(column: Column, value: float | None) -> str:
     """Return a value in a common unit."""
     metric = column.metric
     if value is None:
-        return "unknown"
+        return "unavailable"
     if metric.kind is Kind.STATE:
         index = int(value)
         return metric.states[index] if 0 <= index < len(metric.states) else f"state {index}"
@@ -139,7 +152,10 @@ def _scaled(value: float, unit: str) -> str:
 def _seconds(value: float) -> str:
     if value and abs(value) < 1:
         return f"{value * 1e3:.3f} ms" if abs(value) >= 1e-3 else f"{value * 1e6:.0f} µs"
-    if value < 3600:
+    if value < 60:
         return f"{value:.1f} s"
-    hours, minutes = divmod(round(value / 60), 60)
-    return f"{hours:,} h {minutes:02} min"
+    for large, small, names in ((3_600, 60, ("h", "min")), (60, 1, ("min", "s"))):
+        whole, rest = divmod(round(value / small), large // small)
+        if whole:
+            return f"{whole:,} {names[0]}" + (f" {rest} {names[1]}" if rest else "")
+    return f"{value:.0f} s"

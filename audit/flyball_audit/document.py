@@ -11,6 +11,13 @@ from flyball_audit.settings import KEYS
 VERDICTS = {Verdict.CONFIRM: "confirms", Verdict.LOWER: "lowers", Verdict.WITHDRAW: "withdraws"}
 
 
+FACTS_HEAD = "In brackets: who published the threshold, or why it holds.\n"
+RULES_HEAD = """\
+*Gain up to* is the largest factor by which a source saw the step, or the part named in the rule, become faster. If it
+is empty, there is no published figure, or the rule saves memory or failed runs. *safe*: `--fix` writes the change.
+"""
+
+
 def page(rules: Sequence[Rule] = RULES) -> str:
     """The whole page."""
     ordered = sorted(rules, key=lambda each: each.id)
@@ -23,7 +30,7 @@ def page(rules: Sequence[Rule] = RULES) -> str:
         SETTINGS,
         _table(("key", "expected", "meaning"), keys),
         LIMITS,
-        "## Measured facts\n",
+        f"## Measured facts\n\n{FACTS_HEAD}",
         _table(("fact", "meaning", "effect on findings"), map(_fact, FACTS)),
         _overview(ordered),
         *map(_rule, ordered),
@@ -33,7 +40,7 @@ def page(rules: Sequence[Rule] = RULES) -> str:
 
 def _fact(fact: Fact) -> tuple[str, ...]:
     effects = "<br>".join(_bearing(each) for each in BEARINGS if each.fact == fact.name)
-    return (f"`{fact.name}`", fact.meaning, effects or "none by itself: a share for the estimate")
+    return (f"`{fact.name}`", fact.meaning, effects or "none; the share is used for the estimated gain")
 
 
 def _bearing(bearing: Bearing) -> str:
@@ -52,7 +59,7 @@ def _overview(rules: Iterable[Rule]) -> str:
         (f"[`{each.id}`](#{each.id})", each.severity.value, each.summary, _up_to(each), "safe" if each.safe_fix else "")
         for each in rules
     ]
-    return "## Rules\n\n" + _table(("rule", "usual severity", "finding", "gain up to", "`--fix`"), rows)
+    return f"## Rules\n\n{RULES_HEAD}\n" + _table(("rule", "usual severity", "finding", "gain up to", "`--fix`"), rows)
 
 
 def _up_to(rule: Rule) -> str:
@@ -69,7 +76,7 @@ def _lines(rule: Rule) -> Iterator[str]:
     yield f"- **Change**: {rule.change}"
     yield f"- **Expected**: {rule.expected} ({rule.source})"
     if rule.safe_fix:
-        yield "- **Fix**: `--fix` writes the change where it keeps results the same."
+        yield "- **Fix**: `--fix` writes the change if it keeps results the same."
     yield from (
         f"- **Measured**: `{each.fact}` {_side(each)} {VERDICTS[each.verdict]} the finding."
         for each in BEARINGS

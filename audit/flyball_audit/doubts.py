@@ -34,10 +34,10 @@ class Doubt(Enum):
     """What is not certain, in words that end a sentence."""
 
     VALUE = "it is not certain that this value is a tensor on the device"
-    HOST = "no file mentions a device"
+    HOST = "no audited file mentions a device"
     ARRAY = "the code treats tensors as arrays without copying them, which works only on the host"
-    TRIAL = "the loop only tries out a setting"
-    ASIDE = "it runs in code that saves, loads, shows or generates something, possibly rarely"
+    TRIAL = "the loop only searches for a setting or tests the code"
+    ASIDE = "it is in code that saves, loads, shows or generates something, and may run only rarely"
     CONTROL = "the loop around it uses the value to decide when to stop"
     SKIPPED = "the value decides whether the rest of the step is skipped"
     INDEXED = "the guarded code indexes with the same mask, which waits as well"
@@ -50,9 +50,9 @@ class Doubt(Enum):
     BEST = "the value decides which result is kept as the best"
     OPTION = "the value sets an option of the optimizer, which is kept on the host"
     UNASKED = "it runs only with an option that is off by default"
-    PERIOD = "a setting decides how often it runs, which may be in every step"
-    OTHER = "it is in a branch for evaluation"
-    BEHIND = "the condition around it waits already"
+    PERIOD = "a setting decides how often it runs; that may be in every step"
+    OTHER = "it is in code for evaluation"
+    BEHIND = "the condition around it already waits for the device"
     LEAVES = "the evaluation may exist to produce exactly this value"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from flyball_audit.facts import BEARINGS, FACTS, Bearing, Verdict
 from flyball_audit.finding import Finding, Severity, Time
-from flyball_reports.errors import InputError
+from flyball_reports.errors import InputError, read_fault
 from flyball_reports.figures import figure, percent
 from flyball_reports.specification.document import read_document
 from flyball_reports.specification.problems import SpecificationError, unknown
@@ -122,7 +122,7 @@ def load_evidence(path: Path) -> Evidence:
     except UnicodeDecodeError:
         raise InputError(f"the evidence file {path} is not valid UTF-8") from None
     except OSError as error:
-        raise InputError(f"cannot read the evidence file {path}: {error.strerror or error}") from None
+        raise InputError(f"--evidence: {read_fault(path, error)}") from None
     return read_evidence(content, str(path))
 
 

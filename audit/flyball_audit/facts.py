@@ -53,7 +53,7 @@ FACTS = (
     ),
     Fact("optimizer_ratio", "share of the step in the optimizer, clipping and gradient norms", time=Time.OPTIMIZER),
     Fact("compute_ratio", "share of the step in forward and backward kernels", time=Time.COMPUTE),
-    Fact("checkpoint_ratio", "share of the run in which training paused for a checkpoint"),
+    Fact("checkpoint_ratio", "share of the run in which the training paused for a checkpoint"),
     Fact("evaluation_ratio", "share of the run in evaluation", time=Time.EVALUATION),
     Fact("transfer_wait_ratio", "share of the step spent waiting for copies between host and GPU"),
     Fact("gpu_busy_ratio", "share of the time in which a kernel was running"),
@@ -62,8 +62,8 @@ FACTS = (
     Fact("convolution_ratio", "share of kernel time in convolutions"),
     Fact("attention_ratio", "share of kernel time in attention"),
     Fact("loss_spikes", "number of steps whose loss or gradient norm was far above its neighbours", share=False),
-    Fact("gpu_memory_growth_bytes_per_step", "steady growth of allocated GPU memory", share=False),
-    Fact("host_memory_growth_bytes_per_step", "steady growth of host memory", share=False),
+    Fact("gpu_memory_growth_bytes_per_step", "steady growth of allocated GPU memory, in bytes per step", share=False),
+    Fact("host_memory_growth_bytes_per_step", "steady growth of host memory, in bytes per step", share=False),
 )
 """Every fact; a name says its unit."""
 
@@ -80,12 +80,12 @@ _OPTIMIZER = ("slow-optimizer-loop", "gradient-norms-every-step", "zero-grad-to-
 _CHECKPOINT = ("checkpoint-every-step",)
 _KEEPING = ("host-memory-growth", "retained-graph")
 
-_OURS = "Flyball's default"
+_OURS = "Flyball's threshold"
 _KINETO = "PyTorch Kineto's profiler advice"
 BEARINGS = (
     Bearing("data_wait_ratio", Verdict.CONFIRM, _LOADER, _KINETO, at_least=0.05),
     Bearing("data_wait_ratio", Verdict.WITHDRAW, _LOADER, _OURS, below=0.01),
-    Bearing("data_wait_ratio", Verdict.LOWER, ("small-batch",), "late batches hide everything else", at_least=0.05),
+    Bearing("data_wait_ratio", Verdict.LOWER, ("small-batch",), "late batches matter more", at_least=0.05),
     Bearing("transfer_wait_ratio", Verdict.CONFIRM, _TRANSFER, _OURS, at_least=0.05),
     Bearing("transfer_wait_ratio", Verdict.WITHDRAW, _TRANSFER, _OURS, below=0.01),
     Bearing("host_bound_ratio", Verdict.CONFIRM, _HOST, _OURS, at_least=0.1),
@@ -104,14 +104,14 @@ BEARINGS = (
     Bearing("evaluation_ratio", Verdict.CONFIRM, _EVALUATION, _OURS, at_least=0.1),
     Bearing("evaluation_ratio", Verdict.LOWER, _EVALUATION, _OURS, below=0.01),
     Bearing("tensor_active_ratio", Verdict.CONFIRM, ("no-mixed-precision",), _KINETO, below=0.005),
-    Bearing("tensor_active_ratio", Verdict.WITHDRAW, ("no-mixed-precision",), "already in use", at_least=0.05),
+    Bearing("tensor_active_ratio", Verdict.WITHDRAW, ("no-mixed-precision",), "it is already in use", at_least=0.05),
     Bearing("convolution_ratio", Verdict.CONFIRM, ("cudnn-benchmark-unset",), _OURS, at_least=0.3),
-    Bearing("convolution_ratio", Verdict.WITHDRAW, ("cudnn-benchmark-unset",), "nothing to tune", below=0.02),
+    Bearing("convolution_ratio", Verdict.WITHDRAW, ("cudnn-benchmark-unset",), "no convolutions to tune", below=0.02),
     Bearing("attention_ratio", Verdict.CONFIRM, ("handwritten-attention", "mask-in-forward"), _OURS, at_least=0.15),
     Bearing("attention_ratio", Verdict.LOWER, ("handwritten-attention",), _OURS, below=0.03),
     Bearing("loss_spikes", Verdict.CONFIRM, ("no-gradient-clipping",), "clipping prevents spikes", at_least=1),
     Bearing("gpu_memory_growth_bytes_per_step", Verdict.CONFIRM, ("retained-graph",), "PyTorch's FAQ", at_least=1),
     Bearing("host_memory_growth_bytes_per_step", Verdict.CONFIRM, _KEEPING, "it grows", at_least=1),
-    Bearing("host_memory_growth_bytes_per_step", Verdict.LOWER, ("host-memory-growth",), "it does not grow", below=1),
+    Bearing("host_memory_growth_bytes_per_step", Verdict.LOWER, ("host-memory-growth",), "no growth", below=1),
 )  # fmt: skip
 """Thresholds and who set them. Between them a fact says nothing."""

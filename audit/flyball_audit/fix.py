@@ -15,7 +15,7 @@ from pathlib import Path
 from flyball_audit.diff import Replaced, replaced, unified_diff
 from flyball_audit.edits import apply
 from flyball_audit.finding import Finding
-from flyball_reports.errors import InputError
+from flyball_reports.errors import InputError, read_fault
 
 ROUNDS = 8
 """Times that a mended file is audited anew: a change may uncover another; two are usual."""
@@ -56,7 +56,7 @@ def read_text(path: str) -> Text:
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+        raise InputError(read_fault(path, error)) from None
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         return Text(path, data.decode(encoding), encoding)

@@ -17,6 +17,7 @@ from flyball_audit.suppression import WITHOUT_REASON
 
 OnFile = Callable[[str], None]
 KNOWN_RULES = (*(each.id for each in RULES), WITHOUT_REASON)
+_MOST_NAMES = 3  # in the title of a report
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def review(
     found = [each for each in report.findings if settings.asks(each.rule)]
     weighed = judged(found, evidence or Evidence())
     return Review(
-        title=f"Audit of {', '.join(each.as_posix() if each.name else each.resolve().name for each in paths)}",
+        title=f"Audit of {_listed([each.as_posix() if each.name else each.resolve().name for each in paths])}",
         findings=settings.shown(weighed.findings),
         sources=report.sources,
         unreadable=report.unreadable,
@@ -75,3 +76,13 @@ def review(
         withdrawn=weighed.withdrawn,
         evidence=evidence,
     )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """List the first names, and how many more there are.
+
+    >>> _listed(["a.py", "b.py", "c.py", "d.py", "e.py"])
+    'a.py, b.py, c.py and 2 more'
+    """
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -9,7 +9,7 @@ from typing import Any
 
 from flyball_audit.choices import FailOn
 from flyball_audit.finding import Finding, Severity
-from flyball_reports.errors import InputError, UnknownName
+from flyball_reports.errors import InputError, UnknownName, read_fault
 from flyball_reports.specification.problems import SpecificationError, unknown
 from flyball_reports.specification.sections import SectionKey, SpecificationFaults, read_section
 from flyball_reports.specification.source_value import SourceValue
@@ -100,7 +100,7 @@ def load_settings(file: Path, known: Collection[str]) -> Settings | None:
     except UnicodeDecodeError:
         raise InputError(f"{file} is not valid UTF-8") from None
     except OSError as error:
-        raise InputError(f"cannot read {file}: {error.strerror or error}") from None
+        raise InputError(read_fault(file, error)) from None
     found = read_settings(content, str(file), known)
     if found is None or found.evidence is None:
         return found

@@ -13,8 +13,14 @@ a twentieth of the time of a short command is spent on collections."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a daemon with its own arguments, or else a command."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    """Run a daemon with its own arguments, or else a command. Ctrl-C ends it with 130, also during its imports."""
+    try:
+        return _main(list(sys.argv[1:] if arguments is None else arguments))
+    except KeyboardInterrupt:
+        return 130
+
+
+def _main(arguments: list[str]) -> int:
     part = arguments[0] if arguments and arguments[0] in {"agent", "collector"} else "planner"
     absent = missing(part)
     if absent:

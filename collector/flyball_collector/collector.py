@@ -36,7 +36,7 @@ from flyball_collector.security.tls import ServerContexts, TlsFiles
 from flyball_collector.security.tokens import TokensError, TokensFile
 from flyball_collector.settings import CollectorSettings, GrpcSettings
 from flyball_collector.store.contract import Store, StoreError
-from flyball_collector.store.store_urls import open_store
+from flyball_collector.store.store_urls import WrongStoreUrl, open_store
 from flyball_daemon import dump, logs
 from flyball_daemon.settings import Loaded, SettingsError
 from flyball_daemon.systemd_notifier import SystemdNotifier
@@ -53,6 +53,10 @@ Reread = Callable[[], Loaded[CollectorSettings]]
 
 class CollectorError(Exception):
     """The collector cannot start, or a part of it failed. The message has the reason and a remedy."""
+
+
+class WrongSettings(CollectorError):
+    """Settings with which a collector cannot start; a restart would not help."""
 
 
 class Collector:
@@ -89,10 +93,12 @@ class Collector:
         """Start, serve and stop. Raises `CollectorError` with all faults."""
         faults = listening_faults(self._settings)
         if faults:
-            raise CollectorError("\n".join(faults))
+            raise WrongSettings("\n".join(faults))
         try:
             async with contextlib.AsyncExitStack() as stack:
                 await self._run(stack)
+        except* WrongStoreUrl as group:
+            raise WrongSettings("; ".join(f"store.url: {error}" for error in _flattened(group))) from None
         except* (StoreError, CertificateError, TokensError, ListenError) as group:
             raise CollectorError("; ".join(str(error) for error in _flattened(group))) from None
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from flyball_collector.collector import Collector, CollectorError
+from flyball_collector.collector import Collector, CollectorError, WrongSettings
 from flyball_collector.settings import ENVIRONMENT_PREFIX, FILE, CollectorSettings
 from flyball_collector.store_command import StoreCommandError, back_up, size_bytes
 from flyball_daemon import logs
@@ -33,14 +33,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         loaded = read_settings(options)
     except SettingsError as error:
-        return _complain("the settings are not valid:", error.problems, status=2)
+        return _complain("\n".join(error.problems), status=2)
     try:
         if options.command == "store":
             _run_store_command(loaded.settings.store.url, options)
             return 0
         return _serve(loaded, options)
+    except WrongSettings as error:
+        return _complain(str(error), status=2)
     except (CollectorError, StoreCommandError) as error:
-        return _complain(str(error), (), status=1)
+        return _complain(str(error), status=1)
+    except OSError as error:
+        return _complain(f"{error.filename or 'cannot write the output'}: {error.strerror or error}", status=1)
 
 
 def read_settings(options: argparse.Namespace) -> Loaded[CollectorSettings]:
@@ -59,7 +63,7 @@ def read_settings(options: argparse.Namespace) -> Loaded[CollectorSettings]:
 def _run_store_command(url: str, options: argparse.Namespace) -> None:
     if options.action == "backup":
         document: dict[str, object] = {"path": str(options.path), "bytes": back_up(url, options.path)}
-        text = f"wrote {options.path}, {document['bytes']:,} bytes"
+        text = f"Wrote {options.path} ({document['bytes']:,} bytes)."
     else:
         document = {"url": url, "bytes": size_bytes(url)}
         text = f"{document['bytes']:,} bytes"
@@ -134,8 +138,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _complain(what: str, details: Sequence[str], *, status: int) -> int:
-    print("\n  ".join([f"flyball-collector: {what}", *details]), file=sys.stderr)
+def _complain(message: str, *, status: int) -> int:
+    print("\n".join(f"flyball-collector: {line}" for line in message.splitlines()), file=sys.stderr)
     return status
 
 

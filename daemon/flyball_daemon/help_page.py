@@ -2,9 +2,11 @@
 
 import argparse
 import os
+import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from textwrap import wrap
 from typing import Any, NoReturn
 
@@ -90,11 +92,61 @@ class DaemonParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong in one line and exit with status 2."""
-        self.exit(2, f"{self.prog}: {message}. See `{self.prog} --help`.\n")
+        options = [name for action in self._actions for name in action.option_strings]
+        text = plain_error(message, options)
+        end = "" if text.endswith("?") else "."
+        self.exit(2, f"{self.prog}: {text}{end} See `{self.prog} --help`.\n")
 
     def _arguments(self) -> list[argparse.Action]:
         commands = argparse._SubParsersAction
         return [each for each in self._actions if not each.option_strings and not isinstance(each, commands)]
+
+
+def question(wrong: str, known: Iterable[str], most: int = 1) -> str:
+    """Return a question with the known names that are most similar to a wrong one; nothing if none is."""
+    near = get_close_matches(wrong, list(known), n=most)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def plain_error(message: str, options: Sequence[str]) -> str:
+    """Return an error of argparse in the words that the `flyball` commands use."""
+    for pattern, words in _ERRORS:
+        if found := re.fullmatch(pattern, message, re.DOTALL):
+            return words(found, options)
+    return message
+
+
+def _unknown_arguments(found: re.Match[str], options: Sequence[str]) -> str:
+    first = found[1].split()[0]
+    return f"no such option: {first}{question(first, options)}" if first[0] == "-" else f"unexpected argument: {first}"
+
+
+def _wrong_choice(found: re.Match[str], _options: Sequence[str]) -> str:
+    name, value = found[1].split("/")[0], found[2]
+    choices = [choice.strip().strip("'\"") for choice in found[3].split(",")]
+    if name == "COMMAND" or name.startswith("{"):
+        return f"there is no command {value!r}{question(value, choices) or f'; expected {_one_of(choices)}'}"
+    return f"{name} {value}: expected {_one_of(choices)}{question(value, choices)}"
+
+
+def _one_of(words: Sequence[str]) -> str:
+    return f"one of {', '.join(words)}" if len(words) > 1 else words[0]
+
+
+_ERRORS: Sequence[tuple[str, Callable[[re.Match[str], Sequence[str]], str]]] = (
+    (r"unrecognized arguments: (.+)", _unknown_arguments),
+    (r"the following arguments are required: (.+)", lambda found, _: f"missing argument {found[1]}"),
+    (r"argument ([^:]+): invalid choice: '(.*)' \(choose from (.+)\)", _wrong_choice),
+    (
+        r"argument ([^:/]+)[^:]*: invalid (?:int|float) value: '(.*)'",
+        lambda found, _: f"{found[1]} {found[2]}: expected a number",
+    ),
+    (r"argument ([^:/]+)[^:]*: expected one argument", lambda found, _: f"{found[1]} needs a value"),
+    (
+        r"argument ([^:/]+)[^:]*: not allowed with argument ([^/]+).*",
+        lambda found, _: f"{found[1]} and {found[2]} exclude each other; give one",
+    ),
+)
 
 
 def _option(action: argparse.Action) -> str:

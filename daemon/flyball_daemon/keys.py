@@ -1,5 +1,6 @@
 """Keys of settings: their names, types, defaults and descriptions."""
 
+import difflib
 import json
 import math
 from collections.abc import Iterator
@@ -35,11 +36,14 @@ def check(key: Key, given: Any, *, text: bool) -> Any:
         checked = msgspec.convert(value, key.annotation, strict=not text)
     except msgspec.ValidationError as error:
         expected = key.type if "one of" in key.type else _expected(str(error), key)
-        raise ValueError(f"{key.name}: expected {expected}; got {_shown(given)}") from None
+        raise ValueError(f"{key.name}: expected {expected}, not {_shown(given)}{_suggestion(key, given)}") from None
     for part in checked if isinstance(checked, tuple) else (checked,):
         if not _is_sane(part):
-            raise ValueError(f"{key.name}: expected {key.type}, finite and printable; got {_shown(given)}")
+            raise ValueError(f"{key.name}: expected {_SANE[type(part)]}, not {_shown(given)}")
     return checked
+
+
+_SANE = {float: "a finite number", int: "an integer below 2^63", str: "printable text"}
 
 
 def _is_sane(value: Any) -> bool:
@@ -55,7 +59,22 @@ def _expected(message: str, key: Key) -> str:
     """Return the expected type, with the index of the wrong item of a list."""
     _, _, place = message.partition(" - at `$")
     item = place.rstrip("`")
-    return f"{key.type} (at {key.name}{item})" if item else key.type
+    wanted = _with_article(key.type)
+    return f"{wanted} (at {key.name}{item})" if item else wanted
+
+
+def _with_article(kind: str) -> str:
+    """Return a type as a part of a sentence: an integer (at least 0, at most 60)."""
+    name, _, limits = kind.partition(", ")
+    article = {"integer": "an ", "number": "a ", "list of text": "a "}.get(name, "")
+    return f"{article}{name}" + (f" ({limits})" if limits else "")
+
+
+def _suggestion(key: Key, given: Any) -> str:
+    """Return a question that suggests a similar word, if the key takes one of several."""
+    words = key.type.removeprefix("one of ").split(", ") if key.type.startswith("one of ") else []
+    near = difflib.get_close_matches(str(given), words, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _shown(value: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from flyball_daemon.file_faults import read_fault
 from flyball_daemon.keys import Key, check, describe
 from flyball_daemon.toml_lines import key_lines
 
@@ -73,9 +74,9 @@ def load(
     keys = {key.name: key for key in describe(kind)}
     problems: list[str] = []
     given = [
-        *_from_file(file, required, keys, problems),
+        *_from_file(file, required, keys, prefix, problems),
         *_from_environment(environment or {}, prefix, keys, problems),
-        *_from_assignments(assignments, keys, problems),
+        *_from_assignments(assignments, keys, prefix, problems),
     ]
     values: dict[str, Any] = {}
     origins = dict.fromkeys(keys, DEFAULT)
@@ -93,21 +94,23 @@ def load(
         raise SettingsError([str(error)]) from None
 
 
-def _from_file(file: Path | None, required: bool, keys: Mapping[str, Key], problems: list[str]) -> Iterator[_RawValue]:
+def _from_file(
+    file: Path | None, required: bool, keys: Mapping[str, Key], prefix: str, problems: list[str]
+) -> Iterator[_RawValue]:
     if file is None:
         return
     try:
         source = file.read_bytes().decode("utf-8")
         document = tomllib.loads(source)
-    except FileNotFoundError:
+    except FileNotFoundError as error:
         if required:
-            problems.append(f"{file}: no such file; create it, or give another file with --config")
+            problems.append(f"{read_fault(file, error)}; create it, or name another file with --config")
         return
     except OSError as error:
-        problems.append(f"{file}: cannot read the file: {error.strerror}; check its owner and mode")
+        problems.append(read_fault(file, error))
         return
     except UnicodeDecodeError as error:
-        problems.append(f"{file}: byte {error.start} is not valid UTF-8; a TOML file must be UTF-8 text")
+        problems.append(f"{file} is not valid UTF-8 (byte {error.start}); save it as UTF-8")
         return
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         problems.append(_syntax_problem(file, error))
@@ -118,7 +121,7 @@ def _from_file(file: Path | None, required: bool, keys: Mapping[str, Key], probl
         if name in keys:
             yield _RawValue(name, value, origin, text=False)
         else:
-            problems.append(f"{origin}: {_unknown(name, keys)}")
+            problems.append(f"{origin}: {_unknown(name, keys, prefix)}")
 
 
 def _syntax_problem(file: Path, error: Exception) -> str:
@@ -159,7 +162,7 @@ def _from_environment(
         if name in keys:
             yield _RawValue(name, environment[variable], origin, text=True)
         else:
-            problems.append(f"{origin}: {_unknown(name, keys, lambda key: variable_name(prefix, key))}")
+            problems.append(f"{origin}: {_unknown(name, keys, prefix, lambda key: variable_name(prefix, key))}")
 
 
 def variable_name(prefix: str, key: str) -> str:
@@ -167,27 +170,29 @@ def variable_name(prefix: str, key: str) -> str:
     return prefix + key.replace(".", "__").upper()
 
 
-def _from_assignments(assignments: Iterable[str], keys: Mapping[str, Key], problems: list[str]) -> Iterator[_RawValue]:
+def _from_assignments(
+    assignments: Iterable[str], keys: Mapping[str, Key], prefix: str, problems: list[str]
+) -> Iterator[_RawValue]:
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
         name = name.strip()
         if not equals:
-            problems.append(f"--set: {assignment!r} is not KEY=VALUE, such as log_level=debug")
+            problems.append(f"--set {assignment}: expected KEY=VALUE, such as log_level=debug")
         elif name in keys:
             yield _RawValue(name, value.strip(), "--set", text=True)
         else:
-            problems.append(f"--set: {_unknown(name, keys)}")
+            problems.append(f"--set: {_unknown(name, keys, prefix)}")
 
 
-def _unknown(name: str, keys: Mapping[str, Key], spell: Callable[[str], str] = str) -> str:
+def _unknown(name: str, keys: Mapping[str, Key], prefix: str, spell: Callable[[str], str] = str) -> str:
     groups = {key.rpartition(".")[0] for key in keys} - {""}
     if name in groups:
         inside = ", ".join(key for key in keys if key.startswith(f"{name}."))
         return f"{name} is a table, not a value; its keys are {inside}"
     near = _nearest(name, keys)
-    return f"there is no setting {spell(name) if spell is not str else name}" + (
-        f"; did you mean {spell(near)}?" if near else "; `flyball config show` lists all settings"
-    )
+    daemon = prefix.removeprefix("FLYBALL_").rstrip("_").lower()
+    listing = f"`flyball config show {daemon}` lists all settings" if daemon else "docs/configuration.md lists them"
+    return f"there is no setting {spell(name)!r}; {f'did you mean {spell(near)!r}?' if near else listing}"
 
 
 def _nearest(name: str, keys: Mapping[str, Key]) -> str | None:

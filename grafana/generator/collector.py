@@ -25,7 +25,7 @@ def collectors() -> Dashboard:
     return build(
         "collector",
         "Collector",
-        "The work of the collector: ingest, store, diagnosis, notifications, and their cost.",
+        "What the collector does, and what it costs: ingest, store, diagnosis and notifications.",
         sections,
         choices=[
             job("flyball_collector_build_info"),
@@ -50,10 +50,10 @@ def now_panels() -> list[Panel]:
         number("Lag (p99)", "Time from the sample on the host until the collector has it, with corrected clocks.", "s",
                over(_quantile(0.99, "lag_seconds"), "p99"), trend=True,
                steps=((None, style.GOOD), (2.5, style.WARNING), (10, style.CRITICAL))),
-        number("Store", "Result of the last call to the store.", "none",
+        number("Store", "Result of the last write to the store.", "none",
                now(f"flyball_collector_store_up{ALL}", "store"), mappings=style.WORKS,
                steps=((None, style.CRITICAL), (1, style.GOOD))),
-        number("Refused or lost", "Records over the time range that were refused, or that agents declared lost.",
+        number("Refused or lost", "Records in the time range that were refused, or that agents reported as lost.",
                "none", now(f"sum({increase('flyball_collector_refused_records_total', ALL, '$__range')})", "refused"),
                now(f"sum({increase('flyball_collector_lost_records_total', ALL, '$__range')})", "lost"),
                steps=style.ANY_IS_WARNING, decimals=0),
@@ -70,7 +70,7 @@ def now_panels() -> list[Panel]:
 def ingest_panels() -> list[Panel]:
     """Return incoming data."""
     return [
-        graph("Records", "Records that were accepted, those of them that were replayed from spools, and duplicates.",
+        graph("Records", "Records accepted, the part of them that agents replayed from spools, and duplicates.",
               "ops",
               over(f"sum({rate('flyball_collector_records_total', ALL)})", "accepted"),
               over(f"sum({rate('flyball_collector_replayed_records_total', ALL)})", "replayed"),
@@ -79,17 +79,17 @@ def ingest_panels() -> list[Panel]:
               over(f"sum({rate('flyball_collector_received_bytes_total', ALL)})", "records")),
         graph("Lag", "Time from the sample on the host until the collector has it.", "s",
               *(over(_quantile(share, "lag_seconds"), f"p{share * 100:g}") for share in QUANTILES)),
-        graph("Refused or lost, by reason", "Records that were refused or declared lost. The reason shows whether the "
-              "agent, the clock or the collector is the cause.", "ops",
+        graph("Refused or lost, by reason", "Records that were refused or reported as lost. The reason shows whether "
+              "the agent, the clock or the collector is the cause.", "ops",
               over(f"sum by (reason) ({rate('flyball_collector_refused_records_total', ALL)})",
                    "{{reason}}"),
               over(f"sum({rate('flyball_collector_throttled_records_total', ALL)})", "over the rate limit"),
-              over(f"sum({rate('flyball_collector_lost_records_total', ALL)})", "declared lost")),
+              over(f"sum({rate('flyball_collector_lost_records_total', ALL)})", "reported as lost")),
         graph("Streams", "Open streams of agents, and hosts that replay their spool.", "none",
               over(f"flyball_collector_streams{ALL}", "open"),
               over(f"flyball_collector_replaying_hosts{ALL}", "replaying")),
-        graph("Streams that were ended", "Streams superseded by a newer one, rejected, or of two machines under one "
-              "name.", "ops",
+        graph("Streams that were ended", "Streams that were superseded by a newer one, were rejected, or came from "
+              "two machines with one name.", "ops",
               over(f"sum({rate('flyball_collector_superseded_streams_total', ALL)})", "superseded"),
               over(f"sum({rate('flyball_collector_duplicate_hosts_total', ALL)})", "two machines"),
               over(f"sum by (reason) ({rate('flyball_collector_rejected_streams_total', ALL)})",
@@ -111,9 +111,9 @@ def store_panels() -> list[Panel]:
               over(f"sum({rate('flyball_collector_dropped_blocks_total', ALL)})", "blocks dropped")),
         graph("Size of the store", "Size on disk.", "bytes",
               over(f"flyball_collector_store_bytes{ALL}", "store")),
-        graph("Not yet stored", "Memory of records that are not stored yet.", "bytes",
+        graph("Not yet stored", "Memory used by records that are not stored yet.", "bytes",
               over(f"flyball_collector_open_blocks_bytes{ALL}", "open blocks")),
-        graph("Jobs", "Runs of jobs, by outcome.", "ops",
+        graph("Jobs", "Runs of periodic jobs, by outcome.", "ops",
               over(f"sum by (job_name, outcome) ({rate('flyball_collector_job_runs_total', ALL)})",
                    "{{job_name}} {{outcome}}")),
     ]  # fmt: skip
@@ -144,15 +144,15 @@ def serving_panels() -> list[Panel]:
     return [
         graph("Time of a scrape", "Time to render the whole fleet.", "s",
               *(over(_quantile(share, "scrape_render_seconds"), f"p{share * 100:g}") for share in QUANTILES)),
-        graph("Series of a scrape", "Series in the newest rendering, and those left out because hosts disagree on what "
-              "their metric is.", "none", over(f"flyball_collector_scrape_series{ALL}", "series"),
+        graph("Series of a scrape", "Series in the newest rendering, and those left out because hosts declare "
+              "a metric differently.", "none", over(f"flyball_collector_scrape_series{ALL}", "series"),
               over(f"flyball_collector_conflicting_series{ALL}", "left out")),
         graph("Size of a scrape", "Bytes of the newest rendering, after compression if there was any.", "bytes",
               over(f"flyball_collector_scrape_bytes{ALL}", "size")),
-        graph("Requests", "Answers by status code.", "reqps",
+        graph("Requests", "HTTP responses by status code.", "reqps",
               over(f"sum by (code) ({rate('flyball_collector_http_requests_total', ALL)})", "{{code}}"),
               stack=StackingMode.NORMAL, span=12),
-        graph("Scrapes", "Answers to /metrics: the whole fleet, one host, or the collector alone.", "reqps",
+        graph("Scrapes", "Responses to /metrics, by kind: the whole fleet, one host, or the collector.", "reqps",
               over(f"sum by (kind) ({rate('flyball_collector_scrapes_total', ALL)})", "{{kind}}"), span=12),
     ]  # fmt: skip
 
@@ -165,10 +165,10 @@ def process_panels() -> list[Panel]:
         graph("Memory", "Resident memory, and the part of it that holds the last five minutes of the fleet.", "bytes",
               over(f"process_resident_memory_bytes{ALL}", "resident"),
               over(f"flyball_collector_window_bytes{ALL}", "last five minutes")),
-        graph("Event loop", "How late the event loop wakes. About 20 ms are intended, so that messages are handled "
+        graph("Event loop", "How late the event loop wakes. About 20 ms is intended, so that messages are handled "
               "together.", "s",
               *(over(_quantile(share, "event_loop_lag_seconds"), f"p{share * 100:g}") for share in QUANTILES)),
-        graph("Pass over the fleet", "Time to add one second to the window of the last five minutes.", "s",
+        graph("Update of the last five minutes", "Time to add one second to the last five minutes in memory.", "s",
               *(over(_quantile(share, "window_pass_seconds"), f"p{share * 100:g}") for share in QUANTILES)),
         graph("Open files", "Open file descriptors. Each agent uses one.", "none",
               over(f"process_open_fds{ALL}", "open"),

@@ -43,7 +43,7 @@ def risks(selector: str, *, span: int = 12, height: int = 9) -> Panel:
     by = "by (risk, instance, gpu, resource)"
     return listing(
         "Risks and time left",
-        "Failures that are predicted if nothing changes: the median of the time left, the bounds of its interval, and "
+        "Failures that are predicted if nothing changes: the most probable time left, the bounds of its interval, and "
         "the probability.",
         {
             "risk": "Risk",
@@ -99,11 +99,11 @@ def advice(sources: Sources, *, span: int = 12, height: int = 9) -> Panel:
 
 
 def advice_over_time(sources: Sources, *, span: int = 12, height: int = 9) -> Panel:
-    """Show which advice was in force when."""
+    """Show which advice was active when."""
     active = _advice("active", sources)
     return timeline(
         "Advice over time",
-        "Rules whose advice was in force, from when to when.",
+        "Rules whose advice was active, from when to when.",
         over(f"max by (rule, instance, run) ({active})", "{{rule}} {{instance}} {{run}}"),
         mappings=style.ADVISED,
         empty="No advice in this time range",

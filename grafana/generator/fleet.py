@@ -118,7 +118,8 @@ def now_panels() -> list[Panel]:
         ),
         number(
             "GPU-hours wasted",
-            "GPU time over the time range that runs held and did not use, for any cause.",
+            "GPU time in the time range that was lost although runs held the GPUs, because they were idle or slowed "
+            "down.",
             "h",
             now(f"sum({WASTED}) / 3600", "wasted"),
             span=3,
@@ -133,15 +134,15 @@ def heat_panels() -> list[Panel]:
         heat(
             "GPUs by utilisation",
             "Number of GPUs at each level of utilisation. A bright band at the top is a busy fleet; a bright band at "
-            "the bottom is idle GPUs, held or free.",
+            "the bottom is idle GPUs, whether runs hold them or not.",
             "none",
             *(over(_level(busy, level), _percent(level)) for level in range(BUSY_LEVELS)),
             span=12,
         ),
         heat(
             "Scores by bottleneck",
-            "Mean score of each bottleneck over the hosts that have one. For bottlenecks of GPUs, the score of a host "
-            "is that of its worst GPU. 1 means that the resource limits the host all the time.",
+            "Mean score of each bottleneck over the hosts for which it is known. For bottlenecks of GPUs, the score of "
+            "a host is that of its worst GPU. 1 means that the resource limits the host all the time.",
             "percentunit",
             over(f"avg by (bottleneck) (flyball_score_ratio{ALL_HOSTS})", "{{bottleneck}}"),
             span=12,
@@ -294,8 +295,8 @@ def waste_panels() -> list[Panel]:
     """Return the panels on wasted GPU time and on energy."""
     return [
         bars(
-            "Wasted GPU-hours by cause",
-            "GPU time over the time range that was held and not used, by cause.",
+            "GPU-hours wasted by cause",
+            "GPU time in the time range that was lost although runs held the GPUs, by cause.",
             "h",
             now(f"topk(10, sum by (cause) ({WASTED}) / 3600)", "{{cause}}"),
             span=6,
@@ -337,7 +338,7 @@ def collection_panels() -> list[Panel]:
         listing(
             "Unavailable readings by reason",
             "Number of hosts on which readings of a probe are unavailable, by reason. N/A: there is nothing to read. "
-            "No permission: the agent lacks a right. Failed: reading went wrong.",
+            "No permission: the agent lacks the right to read it. Failed: there is something to read, but that failed.",
             {"reason": "Reason", "probe": "Probe", "Value": "Hosts"},
             rows(f"count by (probe, reason) (flyball_probe_unavailable{ALL_HOSTS})"),
             sort="Hosts",

@@ -16,7 +16,7 @@ def gpus() -> Dashboard:
     sections = [
         Section("Now", now_panels()),
         Section("Heat, power and clocks", heat_panels()),
-        Section("Use", use_panels()),
+        Section("Utilisation and memory", use_panels()),
         Section("Throttling", throttle_panels()),
         Section("Health", health_panels()),
         Section("Problems and unavailable readings", diagnosis_panels()),
@@ -51,22 +51,22 @@ def now_panels() -> list[Panel]:
     return [
         number("Utilisation", "Mean of the chosen GPUs: share of the time in which a kernel ran.", "percentunit",
                over(f"avg(flyball_gpu_utilization_ratio{GPU})", "mean"), trend=True, steps=style.BUSY, low=0, high=1),
-        number("Tensor cores", "Mean share of the time in which tensor cores worked. Closer to useful work than "
-               "utilisation.", "percentunit", over(f"avg(flyball_gpu_tensor_active_ratio{GPU})", "mean"), trend=True,
-               low=0, high=1),
-        number("Fullest memory", "Memory of the fullest of the chosen GPUs.", "percentunit",
+        number("Tensor cores", "Mean share of the time in which tensor cores worked. It shows useful work better "
+               "than utilisation does.", "percentunit",
+               over(f"avg(flyball_gpu_tensor_active_ratio{GPU})", "mean"), trend=True, low=0, high=1),
+        number("Fullest memory", "Used share of the memory of the fullest of the chosen GPUs.", "percentunit",
                over(f"max(flyball_gpu_memory_used_bytes{GPU} / flyball_gpu_memory_total_bytes{GPU})", "fullest"),
                trend=True, steps=style.USAGE, low=0, high=1),
-        number("Least margin", "Degrees left before the hottest of the chosen GPUs slows down.", "celsius",
+        number("Smallest margin", "Degrees left before the hottest of the chosen GPUs slows down.", "celsius",
                over(f"min(flyball_gpu_temperature_margin_celsius{GPU})", "least"), trend=True, steps=style.MARGIN),
         number("Power", "Power of all chosen GPUs together.", "watt", over(f"sum(flyball_gpu_power_watts{GPU})", "sum"),
                trend=True),
         number("Throttled", "GPUs whose clocks are limited now, for any reason.", "none",
                now(f"sum(max by (instance, gpu) (flyball_gpu_throttle_active{GPU}))", "throttled"),
                steps=style.ANY_IS_WARNING),
-        number("Lost", "GPUs that answered before and no longer do.", "none",
+        number("Lost", "GPUs that responded before and no longer do.", "none",
                now(f"sum(flyball_gpu_lost{GPU})", "lost"), steps=style.ANY_IS_CRITICAL),
-        number("XIDs", "Errors that the driver reported over the time range.", "none",
+        number("XIDs", "XIDs (errors that the driver reports) in the time range.", "none",
                now(f"sum({increase('flyball_gpu_xid_total', GPU, '$__range')})", "XIDs"),
                steps=style.ANY_IS_CRITICAL, decimals=0),
     ]  # fmt: skip
@@ -75,18 +75,20 @@ def now_panels() -> list[Panel]:
 def heat_panels() -> list[Panel]:
     """Return heat, power and clocks, each with its limit."""
     return [
-        graph("Core temperature", "With the temperature at which the hardware slows down, if the device reports it.",
+        graph("Core temperature", "Temperature of the core, and the temperature at which the hardware slows down, if "
+              "it is known.",
               "celsius", over(f"flyball_gpu_temperature_celsius{GPU}", NAME),
               over(f"min(flyball_gpu_slowdown_temperature_celsius{GPU})", "slowdown"),
               overrides={"slowdown": style.limit_line()}),
-        graph("Margin to slowdown", "Degrees left before the GPU slows down, as the device itself reports. Watch this "
-              "value.", "celsius",
+        graph("Margin to slowdown", "Degrees left before the GPU slows down, as the device reports them. Watch this "
+              "value rather than the temperature.", "celsius",
               over(f"flyball_gpu_temperature_margin_celsius{GPU}", NAME)),
         graph("Memory temperature", "Hot HBM slows the GPU down even if the core is cool.", "celsius",
               over(f"flyball_gpu_memory_temperature_celsius{GPU}", NAME)),
-        graph("Power", "With the power limit in force.", "watt", over(f"flyball_gpu_power_watts{GPU}", NAME),
+        graph("Power", "Power drawn by each board, and the lowest power limit in force.", "watt",
+              over(f"flyball_gpu_power_watts{GPU}", NAME),
               over(f"min(flyball_gpu_power_limit_watts{GPU})", "limit"), overrides={"limit": style.limit_line()}),
-        graph("SM clock", "Clock of the compute units, with its maximum.", "hertz",
+        graph("SM clock", "Clock of the compute units (SMs), and its maximum.", "hertz",
               over(f"flyball_gpu_sm_clock_hertz{GPU}", NAME),
               over(f"max(flyball_gpu_sm_clock_max_hertz{GPU})", "maximum"),
               overrides={"maximum": style.limit_line()}),
@@ -102,10 +104,11 @@ def use_panels() -> list[Panel]:
               over(f"flyball_gpu_utilization_ratio{GPU}", NAME), high=1),
         graph("Tensor cores", "Share of the time in which tensor cores worked.", "percentunit",
               over(f"flyball_gpu_tensor_active_ratio{GPU}", NAME), high=1),
-        graph("Compute units", "Share of compute units that were busy, and warps in flight as a share of the maximum.",
+        graph("Compute units", "Share of compute units (SMs) that were busy, and warps in flight as a share of the "
+              "maximum.",
               "percentunit", over(f"flyball_gpu_sm_active_ratio{GPU}", f"{NAME} active"),
               over(f"flyball_gpu_sm_occupancy_ratio{GPU}", f"{NAME} occupancy"), high=1),
-        graph("Memory", "Memory that processes hold, with the total.", "bytes",
+        graph("Memory", "Memory that processes hold, and the total.", "bytes",
               over(f"flyball_gpu_memory_used_bytes{GPU}", NAME),
               over(f"min(flyball_gpu_memory_total_bytes{GPU})", "total"), overrides={"total": style.limit_line()}),
         graph("Memory bandwidth", "Bandwidth used as a share of the maximum.", "percentunit",
@@ -138,16 +141,17 @@ def health_panels() -> list[Panel]:
         listing("XIDs by code", "When the driver last reported each error code since the collector has known the GPU, "
                 "what the code means, and what to do.", {
                     "instance": "Host", "gpu": "GPU", "code": "XID", "meaning": "Meaning", "action": "What to do",
-                    "Value": "Last"},
+                    "Value": "Last reported"},
                 rows(_copied(_copied(f"{last} * 1000", "meaning"), "action")),
-                sort="Last", overrides={
-                    "Last": column("dateTimeAsIso"), "Meaning": [style.option("mappings", style.MEANINGS), text],
+                sort="Last reported", overrides={
+                    "Last reported": column("dateTimeAsIso"),
+                    "Meaning": [style.option("mappings", style.MEANINGS), text],
                     "What to do": [style.option("mappings", style.ACTIONS)],
                     "GPU": linked("GPU", diagnosis.TO_GPU)},
                 empty="No XID was reported", span=16),
-        graph("XIDs", "Errors that the driver reported, over time.", "none",
+        graph("XIDs", "XIDs (errors that the driver reports) over time.", "none",
               over(increase("flyball_gpu_xid_total", GPU), NAME), span=8),
-        number("Recovery", "What the driver asks for to recover the device.", "none",
+        number("Recovery action", "Action that the driver requires to recover the device.", "none",
                now(f"max by (instance, index) (flyball_gpu_recovery_action{GPU})", NAME), mappings=style.RECOVERY,
                steps=((None, style.GOOD), (1, style.CRITICAL)), span=6, height=8),
         graph("ECC errors", "Memory errors over time. Corrected errors are a sign of wear; uncorrected errors end "
@@ -156,12 +160,12 @@ def health_panels() -> list[Panel]:
                            f"{NAME} corrected"),
               over(increase("flyball_gpu_ecc_uncorrected_errors_total", GPU),
                    f"{NAME} uncorrected"), span=9),
-        graph("Replaced rows and retired pages", "Memory rows replaced by spare ones, and retired pages, by kind of "
+        graph("Remapped rows and retired pages", "Memory rows remapped to spare ones, and retired pages, by kind of "
               "error.",
               "none", over(f"flyball_gpu_remapped_rows{GPU}", f"{NAME} rows {{{{cause}}}}"),
               over(f"flyball_gpu_retired_pages{GPU}", f"{NAME} pages {{{{cause}}}}"), span=9),
-        listing("Lifetime errors", "Errors over the whole life of the device. A pending row needs a reset, a failed "
-                "row a new GPU.", {
+        listing("Lifetime errors", "Memory errors over the whole life of the device. A row that waits to be "
+                "remapped (pending) needs a reset; a row that could not be remapped (failed) needs a new GPU.", {
                     "instance": "Host", "index": "Index", "Value #A": "Corrected", "Value #B": "Uncorrected",
                     "Value #C": "Row pending", "Value #D": "Row failed"},
                 rows(f"max by (instance, index) (last_over_time(flyball_gpu_ecc_corrected_errors_lifetime_total{GPU}"

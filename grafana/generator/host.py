@@ -25,8 +25,8 @@ def hosts() -> Dashboard:
         Section("Network", network_panels()),
         Section("GPUs", gpu_panels()),
         Section("Unavailable readings", unavailable_panels()),
-        Section("Heat, NUMA and InfiniBand", hardware_panels(), collapsed=True),
-        Section("Control group", cgroup_panels(), collapsed=True),
+        Section("Heat, CPU power, NUMA, InfiniBand and clock", hardware_panels(), collapsed=True),
+        Section("Control group of the agent", cgroup_panels(), collapsed=True),
         Section("Agent", agent_panels(), collapsed=True),
     ]
     return build(
@@ -80,8 +80,8 @@ def bottleneck_panels() -> list[Panel]:
         graph("Scores of bottlenecks", "How much each bottleneck limits the host, from 0 to 1. For bottlenecks of "
               "GPUs, the score of the host's worst GPU.", "percentunit",
               over(f"flyball_score_ratio{ALL}", "{{instance}} {{bottleneck}}"), high=1),
-        graph("Confidence of bottlenecks", "Confidence of the active bottlenecks: of all reports with a confidence of "
-              "80 %, 80 % should be right.", "percentunit",
+        graph("Confidence of bottlenecks", "Probability that an active bottleneck is real: of all that are reported "
+              "with 80 %, 80 % should be right.", "percentunit",
               over(f"flyball_score_confidence_ratio{ALL}", "{{instance}} {{bottleneck}}"), high=1),
         timeline("Primary bottleneck", "The active bottleneck with the largest score.",
                  over(f"flyball_primary_bottleneck{ALL}", "{{instance}} {{bottleneck}}"), mappings=style.PRIMARY,
@@ -122,13 +122,13 @@ def cpu_panels() -> list[Panel]:
         graph("CPU by mode", "CPUs used in each mode. The limit is the number of hardware threads.", "none",
               over(f"sum by (mode) ({rate('flyball_cpu_seconds_total', host(mode='!=idle'))})", "{{mode}}"),
               over(f"sum(flyball_cpu_threads_online{ALL})", "threads"), overrides={"threads": style.limit_line()}),
-        graph("Busiest and idlest core", "If one core is at its limit while others are idle, a single thread does all "
-              "work.",
+        graph("Busiest and least busy core", "If one core is at its limit while others are idle, a single thread "
+              "does all work.",
               "percentunit",
               over(f"max by (instance) ({rate('flyball_cpu_core_busy_seconds_total', ALL)})",
                    "{{instance}} busiest"),
               over(f"min by (instance) ({rate('flyball_cpu_core_busy_seconds_total', ALL)})",
-                   "{{instance}} idlest"), high=1),
+                   "{{instance}} least busy"), high=1),
         graph("Waiting tasks", "Tasks that run or wait for a CPU, tasks that wait for a disk, and the load average.",
               "none", over(f"flyball_tasks_runnable{ALL}", "{{instance}} runnable"),
               over(f"flyball_tasks_blocked{ALL}", "{{instance}} blocked"),
@@ -187,10 +187,10 @@ def disk_panels() -> list[Panel]:
               over(f"{seconds} ({rate('flyball_disk_write_seconds_total', disks)})"
                    f" / {operations} ({rate('flyball_disk_writes_total', disks)}), 0.001)",
                    "{{instance}} {{device}} write")),
-        graph("Busy", "Share of the time in which at least one operation was open. A disk that serves many operations "
-              "at once may be at 1 and not saturated: see the queue.", "percentunit",
+        graph("Busy", "Share of the time in which at least one operation was in flight. A disk that serves many "
+              "operations at once can be at 100 % without being saturated: see the queue.", "percentunit",
               over(rate("flyball_disk_busy_seconds_total", disks), "{{instance}} {{device}}"), high=1),
-        graph("Queue", "Mean number of open operations.", "none",
+        graph("Queue", "Mean number of operations in flight.", "none",
               over(rate("flyball_disk_queue_seconds_total", disks), "{{instance}} {{device}}")),
         bars("Space", "Used share of the space for unprivileged processes.", "percentunit",
              now(f"flyball_filesystem_used_ratio{ALL}", "{{instance}} {{mount}}"), steps=style.USAGE, high=1),
@@ -236,7 +236,7 @@ def gpu_panels() -> list[Panel]:
     name = "{{instance}} GPU {{index}}"
     by = "by (instance, gpu, index)"
     return [
-        listing("GPUs", "Present readings of each GPU. An empty cell is an unavailable reading.", {
+        listing("GPUs", "Current readings of each GPU. An empty cell is an unavailable reading.", {
             "instance": "Host", "index": "Index", "gpu": "GPU", "Value #A": "Utilisation", "Value #B": "Memory",
             "Value #C": "Power", "Value #D": "Temperature", "Value #E": "Margin", "Value #F": "SM clock",
             "Value #G": "Throttled", "Value #H": "Lost"},
@@ -324,12 +324,12 @@ def agent_panels() -> list[Panel]:
               over(f"flyball_agent_memory_resident_bytes{ALL}", "{{instance}}")),
         graph("Time of probes", "Share of the time that each probe takes.", "percentunit",
               over(rate("flyball_agent_probe_seconds_total", ALL), "{{instance}} {{probe}}")),
-        graph("Spool", "Bytes that are kept on the host's disk until the collector has stored them.", "bytes",
+        graph("Spool", "Records that are kept on the host's disk until the collector has stored them.", "bytes",
               over(f"flyball_agent_spool_bytes{ALL}", "{{instance}} spool"),
-              over(f"flyball_agent_backlog_bytes{ALL}", "{{instance}} to be replayed")),
-        graph("Records lost or refused", "Should stay 0.", "none",
+              over(f"flyball_agent_backlog_bytes{ALL}", "{{instance}} not sent yet")),
+        graph("Records lost or refused", "Records that the agent lost or the collector refused. Should stay 0.", "none",
               over(increase("flyball_agent_records_lost_total", ALL), "{{instance}} lost"),
               over(increase("flyball_agent_records_refused_total", ALL), "{{instance}} refused")),
-        graph("Lateness", "Delay between the due time of a tick and its start.", "s",
+        graph("Lateness of ticks", "Delay between the due time of a tick and its start.", "s",
               over(f"flyball_agent_tick_lateness_seconds{ALL}", "{{instance}}")),
     ]  # fmt: skip

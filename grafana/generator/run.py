@@ -81,13 +81,13 @@ def now_panels() -> list[Panel]:
         number("Data wait", "Share of the step time in which ranks wait for input.", "percentunit",
                over(f"sum by (run) ({DATA_WAIT}) / sum by (run) ({STEP_TIME})", "{{run}}"), trend=True,
                steps=style.STALLS, low=0, high=1),
-        number("Remaining", "Time until the last step (median of the forecast), for runs that report their number of "
+        number("Remaining", "Most probable time until the last step, for runs that report their total number of "
                "steps.", "dtdurations", now(f"flyball_run_remaining_seconds{RUN}", "{{run}}"), empty="unknown"),
         number("Tokens", "Tokens each second.", "none",
                over(f"sum by (run) ({rate('flyball_run_tokens_total', RANK)})", "{{run}}"), trend=True),
         number("Loss", "Loss of the last step that rank 0 reported.", "none",
                over(f"flyball_run_loss{rank(rank='0')}", "{{run}}"), trend=True, decimals=4),
-        number("GPU-hours wasted", "GPU time over the time range that the run held and did not use.", "h",
+        number("GPU-hours wasted", "GPU time that the run lost in the time range.", "h",
                now(f"sum by (run) ({WASTED}) / 3600", "{{run}}")),
     ]  # fmt: skip
 
@@ -98,13 +98,14 @@ def step_panels() -> list[Panel]:
         graph("Step time", "Median over the ranks, and the slowest rank.", "s",
               over(f"flyball_run_step_median_seconds{RUN}", "{{run}} median"),
               over(f"flyball_run_slowest_step_seconds{RUN}", "{{run}} slowest"), span=8),
-        graph("Parts of a step", "Seconds of the mean step: waiting for data, and the rest (computing and "
+        graph("Parts of a step", "Mean time of a step, split into waiting for data and the rest (computing and "
               "communicating).", "s",
               over(f"sum by (run) ({DATA_WAIT}) / sum by (run) ({STEPS})", "{{run}} data wait"),
               over(f"(sum by (run) ({STEP_TIME}) - sum by (run) ({DATA_WAIT})) / sum by (run) ({STEPS})",
                    "{{run}} rest"),
               stack=StackingMode.NORMAL),
-        graph("Time remaining", "The forecast and the bounds of its interval.", "dtdurations",
+        graph("Time remaining", "The most probable time until the last step, and the bounds of its 90 % interval.",
+              "dtdurations",
               over(f"flyball_run_remaining_seconds{RUN}", "{{run}}"),
               over(f"flyball_run_remaining_low_seconds{RUN}", "{{run}} at least"),
               over(f"flyball_run_remaining_high_seconds{RUN}", "{{run}} at most")),
@@ -170,7 +171,7 @@ def gpu_panels() -> list[Panel]:
         graph("Utilisation", "Minimum, mean and maximum over the GPUs of each host.", "percentunit",
               *(over(f"{function} by (instance) (flyball_gpu_utilization_ratio{host()} {ON_ITS_HOSTS})",
                      f"{{{{instance}}}} {function}") for function in ("min", "avg", "max")), high=1),
-        graph("Power", "A GPU with less power at equal utilisation waits for the others.", "watt",
+        graph("Power", "A GPU that draws less power than the others at equal utilisation waits for them.", "watt",
               over(f"flyball_gpu_power_watts{host()} {ON_ITS_HOSTS}", name), links=to_gpu),
         graph("SM clock", "A GPU with a lower clock than its peers slows the whole run.", "hertz",
               over(f"flyball_gpu_sm_clock_hertz{host()} {ON_ITS_HOSTS}", name), links=to_gpu),
@@ -180,9 +181,9 @@ def gpu_panels() -> list[Panel]:
 def waste_panels() -> list[Panel]:
     """Return GPU time that was held and not used."""
     return [
-        bars("GPU-hours wasted by cause", "GPU time over the time range that was held and not used.", "h",
+        bars("GPU-hours wasted by cause", "GPU time that the run lost in the time range, by cause.", "h",
              now(f"sum by (run, cause) ({WASTED}) / 3600", "{{run}} {{cause}}"), span=8),
-        graph("GPUs wasted, by cause", "GPU-seconds lost each second.", "none",
+        graph("GPUs wasted, by cause", "GPU-seconds lost each second: 8 means as much as eight idle GPUs.", "none",
               over(f"sum by (cause) ({rate('flyball_run_wasted_gpu_seconds_total', RUN)})", "{{cause}}"),
               stack=StackingMode.NORMAL, span=16),
     ]  # fmt: skip

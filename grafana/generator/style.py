@@ -65,8 +65,8 @@ MEANINGS = mappings({str(xid.code): (xid.name, _URGENT.get(xid.belongs_to, NEUTR
 """The meanings of XIDs by code, as the diagnosis defines them."""
 ACTIONS = mappings({str(xid.code): (xid.action, _URGENT.get(xid.belongs_to, NEUTRAL)) for xid in XIDS})
 RECOVERY = mappings({
-    "0": ("none", GOOD), "1": ("reset the GPU", CRITICAL), "2": ("reboot the host", CRITICAL),
-    "3": ("drain peer-to-peer", WARNING), "4": ("drain, then reset", CRITICAL),
+    "0": ("none", GOOD), "1": ("reset the GPU", CRITICAL), "2": ("restart the host", CRITICAL),
+    "3": ("stop peer-to-peer traffic", WARNING), "4": ("drain, then reset", CRITICAL),
 })  # fmt: skip
 SEVERITIES = mappings({
     "critical": ("critical", CRITICAL), "warning": ("warning", WARNING), "info": ("info", NOTE),

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 MOST_NAMES = 12  # names that a message lists at most
 SHORTEST_PART = 3  # letters; a shorter part occurs in too many names
@@ -14,21 +15,48 @@ class InputError(Exception):
 class UnknownName(InputError):
     """A name that does not exist."""
 
-    def __init__(self, what: str, name: str, known: Iterable[str], *, instead: str = "") -> None:
+    def __init__(
+        self, what: str, name: str, known: Iterable[str], *, instead: str = "", others: Iterable[str] = ()
+    ) -> None:
+        """Suggest one of the `known` names, else of their `others` spellings, else what to do `instead`."""
         names = list(known)
         self.name = name
         self.nearest = nearest(name, names)
-        hint = suggestion(name, names) or instead
+        hint = suggestion(name, names, others) or instead
         super().__init__(f"there is no {what} named {name!r}" + (f"; {hint}" if hint else ""))
 
 
-def suggestion(name: str, known: Sequence[str]) -> str:
+def read_fault(path: Path | str, error: OSError) -> str:
+    """Return why a file cannot be read, and what to do."""
+    match error:
+        case FileNotFoundError() | NotADirectoryError():
+            return f"there is no file {path}"
+        case IsADirectoryError():
+            return f"{path} is a folder; name a file"
+        case PermissionError():
+            return f"cannot read {path}: no read permission. Run as root or change its mode"
+    return f"cannot read {path}: {error.strerror or error}"
+
+
+def write_fault(path: Path | str, error: OSError) -> str:
+    """Return why a file cannot be written, and what to do."""
+    match error:
+        case FileNotFoundError() | NotADirectoryError():
+            return f"cannot write {path}: there is no folder {Path(path).parent}; create it, or name another"
+        case IsADirectoryError():
+            return f"{path} is a folder; name a file"
+        case PermissionError():
+            return f"cannot write {path}: no write permission. Run as root, or change the mode of its folder"
+    return f"cannot write {path}: {error.strerror or error}"
+
+
+def suggestion(name: str, known: Sequence[str], others: Iterable[str] = ()) -> str:
     """Return a question that suggests names: those that contain this one, else the nearest; empty if there is none."""
     part = name.strip().casefold()
     holding = [each for each in known if part in each.casefold()] if len(part) >= SHORTEST_PART else []
     if len(holding) > 1:
         return f"did you mean one of {', '.join(holding[:MOST_NAMES])}{' …' if len(holding) > MOST_NAMES else ''}?"
-    near = holding[0] if holding else nearest(name, known)
+    near = holding[0] if holding else nearest(name, (*known, *others))
     return f"did you mean {near!r}?" if near else ""
 
 

@@ -8,6 +8,9 @@ _LARGE = ((1e24, "Y"), (1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9,
 _COUNTS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K"))
 
 
+INTERVALS = "Figures in brackets are 90 % intervals: nine of ten contain the true value."
+
+
 class Estimate(Protocol):
     """A value with the two ends of its interval."""
 

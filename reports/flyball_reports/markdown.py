@@ -33,7 +33,7 @@ def worded(text: str) -> str:
 def _section(section: Section) -> Iterator[str]:
     if section.title:
         yield from (f"{'#' * section.level} {worded(section.title)}", "")
-    for paragraph in section.text:
+    for paragraph in filter(None, section.text):
         yield from (worded(paragraph), "")
     for table in section.tables:
         yield from _table(table)

@@ -68,22 +68,23 @@ def test_check_groups_readings_by_reason() -> None:
         0.1,
     )
     lines = as_text(snapshot, []).splitlines()
-    assert "    limit_0, limit_1, limit_2, limit_3, limit_4, limit_5, 2 more: absent: no limit is set" in lines
-    assert "· amd              absent: no GPU → insert one" in lines
+    assert "    limit_0, limit_1, limit_2, limit_3, limit_4, limit_5, 2 more: not present: no limit is set" in lines
+    assert "· amd              not present: no GPU → insert one" in lines
 
 
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (["--set", "interval_seconds=0.7"], "whole number of intervals"),
+        (["--set", "interval_seconds=0.7"], "expected a divisor of a minute"),
         (["--set", "intervl_seconds=1"], "did you mean"),
         (["--set", "interval_seconds=fast"], "interval_seconds"),
         (["--set", "collector=nowhere"], "host:port"),
         (["--set", "tls.ca_file=ca.pem"], "all three"),
         (["--config", "/nonexistent/agent.toml"], "/nonexistent/agent.toml"),
         (["--set", "probes.latency_targets=ftp://x"], "latency_targets"),
-        (["--set", 'probes.disabled=["numaa"]'], "did you mean numa?"),
+        (["--set", 'probes.disabled=["numaa"]'], "did you mean 'numa'?"),
         (["--set", 'probes.disabled=["spoons"]'], "the probes are cpu, "),
+        (["--set", "log_level=debgu"], "did you mean 'debug'?"),
     ],
 )
 def test_bad_settings_are_one_clear_line(arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -67,7 +67,7 @@ def test_files_that_cannot_be_read_are_said(tmp_path: Path) -> None:
     binary, huge = tmp_path / "binary.yaml", tmp_path / "huge.yaml"
     binary.write_bytes(b"\xff\xfe")
     huge.write_bytes(b"#" * 1_000_001)
-    for path, words in ((binary, "UTF-8"), (huge, "larger"), (tmp_path / "none.yaml", "cannot read")):
+    for path, words in ((binary, "UTF-8"), (huge, "larger"), (tmp_path / "none.yaml", "there is no file")):
         with pytest.raises(InputError, match=words):
             load_evidence(path)
 

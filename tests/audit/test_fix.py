@@ -123,7 +123,7 @@ def test_a_file_that_is_gone_is_said(tmp_path: Path) -> None:
     path = _file(tmp_path, b"f(a=1)\n")
     made = patch(read_text(str(path)), _calls(path, "f"))
     path.unlink()
-    with pytest.raises(InputError, match=r"cannot read .*train\.py"):
+    with pytest.raises(InputError, match=r"there is no file .*train\.py"):
         write(made)
 
 

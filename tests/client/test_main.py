@@ -81,3 +81,16 @@ def test_nothing_is_missing_here() -> None:
     """The extras install all listed packages."""
     assert {part: missing(part) for part in NEEDS} == {part: [] for part in NEEDS}
     assert "no.such" in advice("flyball up", "all", ["no.such"])
+
+
+@pytest.mark.parametrize(
+    ("place", "words"), [("flyball.command.run", ["hosts"]), ("flyball_agent.command.main", ["agent", "--once"])]
+)
+def test_ctrl_c_has_a_status_and_no_traceback(place: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while modules are imported, before a command could handle it."""
+
+    def interrupt(_arguments: list[str]) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(place, interrupt)
+    assert main(words) == 130

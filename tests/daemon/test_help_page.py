@@ -67,6 +67,23 @@ def test_a_wrong_argument_is_one_line_and_status_2(capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit) as ended:
         parser().parse_args(["--level", "high"])
     assert ended.value.code == 2
-    assert capsys.readouterr().err == (
-        "flyball-x: argument --level: invalid int value: 'high'. See `flyball-x --help`.\n"
-    )
+    assert capsys.readouterr().err == "flyball-x: --level high: expected a number. See `flyball-x --help`.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--levle"], "flyball-x: no such option: --levle; did you mean '--level'? See `flyball-x --help`."),
+        (["--level"], "flyball-x: --level needs a value. See `flyball-x --help`."),
+        (["--format", "jsn"], "flyball-x: --format jsn: expected one of table, json; did you mean 'json'?"),
+        (["lok"], "flyball-x: there is no command 'lok'; did you mean 'look'?"),
+        (["look", "a", "b"], "flyball-x: unexpected argument: b. See `flyball-x --help`."),
+    ],
+)
+def test_errors_have_the_words_of_the_commands(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
+) -> None:
+    """They name the option or command, what was expected, and a similar word."""
+    with pytest.raises(SystemExit):
+        parser().parse_args(arguments)
+    assert capsys.readouterr().err.startswith(expected)

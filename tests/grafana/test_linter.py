@@ -34,7 +34,7 @@ EXCLUSIONS = (
     Exclusion(
         "target-rate-interval",
         "flyball-fleet",
-        ("GPU-hours wasted", "Wasted GPU-hours by cause", "Cost of the waste"),
+        ("GPU-hours wasted", "GPU-hours wasted by cause", "Cost of the waste"),
         TOTALS,
     ),
     Exclusion(

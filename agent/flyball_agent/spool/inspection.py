@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from flyball_agent.errors import NoSpool
 from flyball_agent.record import Epoch
 from flyball_agent.spool.format import Damage, EntryKind, decode_epoch, decode_record, entries_start, scan
 from flyball_agent.spool.losses import read_losses
@@ -35,11 +36,16 @@ class EpochReport(msgspec.Struct):
 
 
 def find_spool(directory: Path) -> Path:
-    """Return the `spool` folder of a state directory, or the folder itself. Raise FileNotFoundError without either."""
-    for folder in (directory / "spool", directory):
-        if folder.is_dir():
-            return folder
-    raise FileNotFoundError(f"{directory} does not exist: give the state_directory of an agent")
+    """Return the `spool` folder of a state directory, or the folder itself. Raise `NoSpool` without either."""
+    if (directory / "spool").is_dir():
+        return directory / "spool"
+    if directory.is_dir() and (directory.name == "spool" or any(directory.glob("*.spool"))):
+        return directory
+    if directory.is_dir():
+        raise NoSpool(f"{directory} contains no spool; name the state_directory of an agent")
+    if directory.exists():
+        raise NoSpool(f"{directory} is a file; name the state_directory of an agent")
+    raise NoSpool(f"there is no folder {directory}; name the state_directory of an agent")
 
 
 def inspect(folder: Path) -> list[EpochReport]:
@@ -83,15 +89,15 @@ def inspect_segment(name: str, data: bytes) -> tuple[Epoch | None, SegmentReport
 def as_text(folder: Path, epochs: list[EpochReport]) -> str:
     """Return the report as text."""
     total = sum(segment.bytes for epoch in epochs for segment in epoch.segments)
-    lines = [f"{folder}: {len(epochs)} epochs, {total / 1e6:.1f} MB"]
+    lines = [f"{folder}: {len(epochs)} {'epoch' if len(epochs) == 1 else 'epochs'}, {total / 2**20:.1f} MiB"]
     for epoch in epochs:
         started = datetime.fromtimestamp(epoch.started_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        lines.append(f"epoch {epoch.epoch}, from {started}, each {epoch.interval_seconds:g} s")
+        lines.append(f"epoch {epoch.epoch} since {started}, a record every {epoch.interval_seconds:g} s")
         for segment in epoch.segments:
             notes = f", {segment.damaged_bytes} bytes damaged" if segment.damaged_bytes else ""
             notes += f", {segment.fault}" if segment.fault else ""
             held = f"{segment.records} records {_range_text(segment.ranges)}"
-            lines.append(f"  {segment.file}  {segment.bytes / 1e6:.1f} MB  {held}{notes}")
+            lines.append(f"  {segment.file}  {segment.bytes / 2**20:.1f} MiB  {held}{notes}")
         if epoch.lost:
             lines.append(f"  lost, not yet settled: {_range_text(epoch.lost)}")
     return "\n".join(lines)

@@ -5,7 +5,7 @@ from flyball_audit.fix import PatchOf
 from flyball_audit.report.sections import FOOTER, sections
 from flyball_audit.review import Review
 
-_PLAIN_WIDTH = 120  # columns of what is no terminal
+_PLAIN_WIDTH = 1_000_000  # a pipe gets whole lines
 
 
 def render(review: Review, form: ReviewFormat, patch_of: PatchOf, *, verbose: bool = False) -> str:

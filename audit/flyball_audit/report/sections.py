@@ -54,17 +54,16 @@ def _summary(review: Review) -> Section:
     worst = max((each.severity for each in review.findings), key=lambda each: each.rank, default=None)
     estimate = review.estimate()
     rows = [("Findings", counted(review))]
-    rows += [("Together", together(estimate))] if estimate else []
-    rows += (
-        [("Including notes", together(noted))]
-        if (noted := review.estimate(Severity.NOTE)) != estimate and noted
-        else []
-    )
-    rows += [("Changes", told)] if (told := changes(review.findings)) else []
+    rows += [("All changes", together(estimate))] if estimate else []
+    rows += [("With notes", together(noted))] if (noted := review.estimate(Severity.NOTE)) != estimate and noted else []
+    rows += [("Automatic", told)] if (told := changes(review.findings)) else []
     rows += [("Measured", _measured(review))] if review.evidence else []
     rows += [("Skipped", plural(len(review.unreadable), "file or cell"))] if review.unreadable else []
     first = _first(bad)
-    tables = (ReportTable(tuple(rows)), *([ReportTable(first, ("rule", "change first", "where"))] if first else []))
+    tables = (
+        ReportTable(tuple(rows)),
+        *([ReportTable(first, ("rule", "what to change first", "where"))] if first else []),
+    )
     tone = TONES[worst] if worst else "good"
     return Section("Executive summary", tables=tables, tone="good" if worst is Severity.NOTE else tone)
 
@@ -89,7 +88,7 @@ def _estimate(review: Review) -> Section:
     estimate = review.estimate()
     if estimate is None:
         return Section("")
-    text = [f"Together: {together(estimate)}. {_AMDAHL}", *([] if estimate.measured else [_ASSUMED])]
+    text = [f"All changes together: {together(estimate)}. {_AMDAHL}", *([] if estimate.measured else [_ASSUMED])]
     rows = tuple(_part(part) for part in estimate.parts)
     whole = ("whole step", "100 %", f"{estimate.ratio:.2g}×", percent(1 / estimate.ratio), "")
     heads = ("kind of time", "share now", "up to", "share after", "rules")
@@ -122,7 +121,7 @@ def _finding(review: Review, finding: Finding, patch_of: PatchOf) -> Section:
     rows = (
         ("Where", finding.place),
         ("Cause", finding.because),
-        ("Fix", finding.change),
+        ("Change", finding.change),
         ("Expected", finding.expected),
         ("Confidence", percent(finding.confidence)),
     )

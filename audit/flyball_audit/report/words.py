@@ -47,11 +47,11 @@ def together(estimate: Estimate) -> str:
     """What all changes together may bring."""
     ratio, most = f"{estimate.ratio:.2g}×", f"{estimate.at_most:.2g}×"
     if estimate.measured:
-        return f"steps up to {ratio} faster, by the measured shares"
+        return f"steps up to {ratio} faster, according to the measured shares"
     if ratio == most:
         return f"steps up to {most} faster"
     assumed = "the unmeasured kinds of time" if any(part.measured for part in estimate.parts) else "all kinds of time"
-    return f"steps about {ratio} faster if {assumed} have equal shares, {most} at most"
+    return f"steps about {ratio} faster if {assumed} have equal shares of the step (not measured), and at most {most}"
 
 
 def by_gain(findings: Iterable[Finding]) -> list[Finding]:

@@ -181,8 +181,8 @@ def _match(turns: Turns, region: Region, call: ast.Call, doubt: str | None) -> M
     return Match(
         call,
         f"`{region.module.quote(call)}` exchanges gradients in each micro-step",
-        f"the loop at {turns.module.path}:{turns.node.lineno} steps the optimizer only after several backward "
-        f"passes, and no `no_sync` holds the exchange back{'' if doubt is None else f'; {doubt}'}",
+        f"the loop at {turns.module.path}:{turns.node.lineno} calls the optimizer only after several backward "
+        f"passes, and no `no_sync` prevents the exchange{'' if doubt is None else f'; {doubt}'}",
         LIKELY if doubt is None else SUSPECTED,
         None if doubt is None else Severity.NOTE,
         module=region.module,
@@ -193,8 +193,8 @@ RULE = Rule(
     id="allreduce-every-micro-step",
     severity=Severity.WARNING,
     summary="Gradients are exchanged in every micro-step of gradient accumulation.",
-    cause="DistributedDataParallel reduces gradients over all processes in each backward pass. With N micro-steps "
-    "per optimizer step, N − 1 of these exchanges are wasted. Accelerate wraps models in the same way.",
+    cause="DistributedDataParallel exchanges gradients between all processes in each backward pass. With N "
+    "micro-steps per optimizer step, N − 1 of these exchanges are wasted. Accelerate wraps models in the same way.",
     change="Run all but the last forward and backward pass within `model.no_sync()`. With Accelerate, pass "
     "`gradient_accumulation_steps=` to the Accelerator and run each step within "
     "`accelerator.accumulate(model)`.",

@@ -76,7 +76,7 @@ RULE = Rule(
     summary="Autograd's anomaly detection is on.",
     cause="Each operation of the forward pass records its call stack, and each gradient is copied to the host and "
     "checked for NaN.",
-    change="Turn it on with a flag, only for a run that looks for a NaN.",
+    change="Turn it on only with a flag, for a run that searches for the origin of a NaN.",
     expected="up to 3× (3× and 2.5× reported for Lightning's switch, 2.4× for a VGG16)",
     source="https://github.com/Lightning-AI/pytorch-lightning/issues/12344 and 17359, "
     "https://github.com/pytorch/ignite/pull/219; PyTorch's documentation: for debugging only",

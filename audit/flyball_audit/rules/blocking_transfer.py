@@ -188,8 +188,8 @@ RULE = Rule(
     id="blocking-transfer",
     severity=Severity.NOTE,
     summary="Pinned batches are copied while the host waits.",
-    cause="Without `non_blocking=True` the host waits for the copy and for all kernels queued before it. From "
-    "pinned memory it does not have to wait.",
+    cause="Without `non_blocking=True` the host waits for the copy and for all kernels queued before it. With "
+    "pinned memory, this wait is not necessary.",
     change="Use `.to(device, non_blocking=True)`. Kernels queued after the copy still see the whole batch.",
     expected="up to the time of the copy and the wait before it, in each step; no published figure for this change "
     "alone",

@@ -133,7 +133,7 @@ RULE = Rule(
     cause="Start-up, compilation and pauses stay in the mean forever, and a slowdown in hour ten does not show.",
     change="Reset the start time and the count at each report, and log both the recent speed and the mean.",
     expected="no time by itself; slowdowns become visible when they happen",
-    source="arithmetic: one step changes a mean over n steps by 1/n of its own change",
+    source="arithmetic: a slower step changes the mean over n steps by only 1/n of the difference",
     before="print(seen / (time.time() - start))",
     after="now = time.time()\nprint((seen - last_seen) / (now - last))\nlast, last_seen = now, seen",
     look=look,

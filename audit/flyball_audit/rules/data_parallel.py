@@ -110,8 +110,8 @@ RULE = Rule(
     "the outputs back, and sums the gradients on the first GPU, which becomes the bottleneck and runs out of "
     "memory first.",
     change="Use one process per GPU: `torchrun`, `DistributedDataParallel` and a `DistributedSampler`.",
-    expected="up to 1.09× on two GPUs with NVLink (110.6 to 101.9 s), more with more GPUs or short steps; measure "
-    "first without NVLink, where it took 131.4 s",
+    expected="up to 1.09× on two GPUs with NVLink (110.6 to 101.9 s), more with more GPUs or short steps; without "
+    "NVLink it was slower (131.4 s), so measure first",
     source="Hugging Face's “Efficient Training on Multiple GPUs”, GPT-2 on two Titan RTX: "
     "https://huggingface.co/transformers/perf_train_gpu_many",
     before="model = nn.DataParallel(model).cuda()",

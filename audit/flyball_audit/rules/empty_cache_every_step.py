@@ -68,7 +68,7 @@ RULE = Rule(
     cause="`empty_cache()` waits for the device and frees blocks that the next step must allocate again with slow "
     "`cudaMalloc` calls. It gives this process no additional memory.",
     change="Remove it. If memory is fragmented, set `PYTORCH_ALLOC_CONF=expandable_segments:True` "
-    "(`PYTORCH_CUDA_ALLOC_CONF` in older versions) instead. If other processes need the memory, call it once "
+    "(`PYTORCH_CUDA_ALLOC_CONF` in older versions) instead. If other processes need the memory, call it only once "
     "in many steps.",
     expected="up to 1.4× (65 to 45 s for 250 steps); the process then keeps more memory (24 GB instead of 19 GB)",
     source="https://github.com/huggingface/peft/pull/2894; about 1.1× with Hugging Face's Trainer, "

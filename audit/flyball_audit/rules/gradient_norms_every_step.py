@@ -117,7 +117,7 @@ RULE = Rule(
     severity=Severity.WARNING,
     summary="The norms of gradients are computed one parameter at a time, in every step.",
     cause="A loop over parameters launches a small kernel for each of them and usually waits for each result: "
-    "hundreds of parameters in each step.",
+    "hundreds of kernels and waits in each step.",
     change="Use the total norm that `clip_grad_norm_` returns, or compute all norms at once with "
     "`torch._foreach_norm(grads)`; log them only every N steps.",
     expected="up to 1.4× with many parameters by our estimate, no published figure; even all at once, the norms of "

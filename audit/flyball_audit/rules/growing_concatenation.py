@@ -41,7 +41,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             yield Match(
                 call,
                 f"`{module.quote(call)}` copies all of `{holder}` in each iteration",
-                f"the loop at {module.path}:{loop.lineno} appends a part to it and never reads it",
+                f"the loop at {module.path}:{loop.lineno} appends a part to it and does not read it",
                 LIKELY,
                 None if _is_over_batches(project, module, loop) else Severity.NOTE,
             )

@@ -204,13 +204,13 @@ RULE = Rule(
     id="handwritten-attention",
     severity=Severity.WARNING,
     summary="Attention is computed by hand.",
-    cause="The scores, mask, softmax, dropout and product each run as a kernel of their own. Each kernel reads and "
-    "writes a matrix of length × length.",
+    cause="The scores, mask, softmax, dropout and product run in separate kernels. Each of them reads and writes a "
+    "matrix of sequence length × sequence length.",
     change="Use `F.scaled_dot_product_attention(q, k, v)`: one kernel that never stores this matrix. If there is a "
     "mask, pass it as `attn_mask=`; if it only hides later positions, pass `is_causal=True` instead. Pass dropout as "
     "`dropout_p=` (0.0 outside training).",
-    expected="1.27× for nanoGPT (143 to 113 ms a batch on an A100), more with longer texts; memory grows with the "
-    "length instead of its square",
+    expected="1.27× for nanoGPT (143 to 113 ms a batch on an A100), more with longer sequences; memory grows with "
+    "the length instead of its square",
     source="PyTorch's “Accelerating Large Language Models with Accelerated Transformers”: "
     "https://pytorch.org/blog/accelerating-large-language-models/; FlashAttention: https://arxiv.org/abs/2205.14135",
     before="scores = (q @ k.transpose(-2, -1) * scale).masked_fill(later, float('-inf'))\n"

@@ -212,7 +212,7 @@ def _match(module: Module, size: ast.expr, because: str) -> Match:
 RULE = Rule(
     id="literal-eval-batch-size",
     severity=Severity.NOTE,
-    summary="The evaluation has its own small batch size in the code.",
+    summary="The batch size of the evaluation is a small number in the code.",
     cause="It stays small when the configured batch size grows. The evaluation then takes longer than necessary and "
     "delays the training.",
     change="Take it from the configuration too. Without gradients, twice the training's batch size usually fits.",

@@ -28,7 +28,7 @@ def look(module: Module, project: Project) -> Iterator[Match]:
             yield Match(
                 call,
                 f"`{region.module.quote(call)}` computes in 32 bits",
-                "no precision is chosen in this file or in the files around it",
+                "no precision is set in this file or in the files around it",
                 SUSPECTED,
                 module=region.module,
             )
@@ -52,7 +52,7 @@ def _forward(project: Project, turns: Turns) -> tuple[Region, ast.Call] | None:
 RULE = Rule(
     id="no-mixed-precision",
     severity=Severity.NOTE,
-    summary="No precision is chosen, so everything computes in 32 bits.",
+    summary="No precision is set, so everything is computed in 32 bits.",
     cause="Tensor cores compute in 16 bits, or in TF32 if it is allowed (by default only for convolutions). Matrix "
     "products in plain float32 leave them idle and move twice as many bytes.",
     change="Run the forward pass within `torch.autocast('cuda', dtype=torch.bfloat16)` (before Ampere: float16 with "

@@ -105,7 +105,7 @@ def _match(project: Project, turns: Turns, site: Site, count: int) -> Match:
             SUSPECTED,
         )
     elif rarity in {Rarity.CONFIG, Rarity.OTHER}:
-        because, confidence = f"{because}, under a condition", SUSPECTED
+        because, confidence = f"{because}, and runs under a condition", SUSPECTED
     if doubt is not None:
         because, severity, confidence = f"{because}; {doubt.value}", Severity.NOTE, SUSPECTED
     return Match(wait.node, told(region, wait), because, confidence, severity, module=region.module)
@@ -146,8 +146,8 @@ RULE = Rule(
     cause="`.item()`, `.cpu()`, `float()`, `print` and `if` on a tensor of the device stop the host until all "
     "queued kernels are done. The device is then idle until the host has queued new ones.",
     change="Keep the sum on the device (`total += loss.detach()`) and read it every N steps, or once after the loop.",
-    expected="up to 2× if host and device have equally much to do; most reports are of 1.05 to 1.1×",
-    source="a wait costs the shorter of both times; 15 waits, 152.2 to 144.6 ms a step: "
+    expected="up to 2× if host and device have equal amounts of work; most reports are of 1.05 to 1.1×",
+    source="a wait costs the shorter of the two times; 15 waits, 152.2 to 144.6 ms a step: "
     "https://github.com/facebookresearch/fairchem/pull/2203; 1.05 to 1.1×: "
     "https://github.com/openvdb/fvdb-reality-capture/pull/144; 2×: "
     "https://github.com/jolibrain/joliGEN/pull/374",

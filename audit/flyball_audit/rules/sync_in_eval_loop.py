@@ -92,8 +92,8 @@ RULE = Rule(
     summary="An evaluation loop reads a value from the device for each batch.",
     cause="Each `.item()`, `.cpu()` or `print` waits until the batch is done, so the next batch is queued late.",
     change="Sum or collect the values on the device (`correct += (…).sum()`) and read them once after the loop.",
-    expected="up to 2× if host and device have equally much to do for a batch; no published figure for evaluation",
-    source="a wait costs the shorter of both times; PyTorch's tuning guide, “Avoid unnecessary CPU-GPU "
+    expected="up to 2× if host and device have equal amounts of work for a batch; no published figure for evaluation",
+    source="a wait costs the shorter of the two times; PyTorch's tuning guide, “Avoid unnecessary CPU-GPU "
     "synchronization”: https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
     before="for x, y in loader:\n    correct += (model(x).argmax(1) == y).sum().item()",
     after="for x, y in loader:\n    correct += (model(x).argmax(1) == y).sum()\nprint(correct.item())",

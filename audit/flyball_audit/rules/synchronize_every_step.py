@@ -144,8 +144,8 @@ RULE = Rule(
     "a barrier delays every rank by the slowest one.",
     change="Remove it. Operations on a stream run in order, and the exchange of gradients keeps ranks together. To "
     "measure a step, record `torch.cuda.Event`s and read them every N steps.",
-    expected="up to 2× if host and device have equally much to do; 1.25× reported for point clouds",
-    source="a wait costs the shorter of both times; https://github.com/HuguesTHOMAS/KPConv-PyTorch/issues/22",
+    expected="up to 2× if host and device have equal amounts of work; 1.25× reported for point clouds",
+    source="a wait costs the shorter of the two times; https://github.com/HuguesTHOMAS/KPConv-PyTorch/issues/22",
     before="for x in loader:\n    step(x)\n    torch.cuda.synchronize()",
     after="for x in loader:\n    step(x)",
     look=look,

@@ -201,11 +201,11 @@ RULE = Rule(
     id="whole-file-per-item",
     severity=Severity.WARNING,
     summary="A data set reads or opens the same file again for each sample.",
-    cause="Every sample costs the reading and parsing of the whole file, so an epoch reads it once per sample.",
+    cause="Every sample reads and parses the whole file again, so an epoch reads the file once for each sample.",
     change="Read the file once in `__init__`, or map it (`np.load(path, mmap_mode='r')`, Arrow, HDF5) and take the "
     "row.",
-    expected="reading reduced by up to the number of samples",
-    source="number of reads",
+    expected="one read instead of one for each sample",
+    source="arithmetic: number of reads",
     before="def __getitem__(self, index):\n    return pd.read_csv(self.path).iloc[index]",
     after="def __init__(self, path):\n    self.frame = pd.read_csv(path)\n\ndef __getitem__(self, index):\n    return "
     "self.frame.iloc[index]",

@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Annotated
 
@@ -11,7 +10,7 @@ import typer
 from typer.core import CompletionItem, TyperCommand, TyperGroup  # type: ignore[attr-defined]  # it has no public home
 from typer.exceptions import TyperException
 
-from flyball.command.command_help import HelpGroup, add_command, command_group, help_text, plain
+from flyball.command.command_help import HelpGroup, add_command, command_group, help_text
 from flyball.command.errors import CommandError
 
 COMMANDS = {
@@ -93,16 +92,6 @@ class Program(HelpGroup):
         """Return a command, or None if there is none of this name."""
         return load(cmd_name) if cmd_name in SUMMARIES else None
 
-    def resolve_command(  # type: ignore[override]  # Typer's own context class
-        self, ctx: typer.Context, args: list[str]
-    ) -> tuple[str | None, TyperCommand | TyperGroup | None, list[str]]:
-        """Return the command that the arguments begin with; an unknown name is answered with similar ones."""
-        command = self.get_command(ctx, args[0])
-        if command is None and not ctx.resilient_parsing:
-            near = get_close_matches(args[0], SUMMARIES)
-            ctx.fail(f"there is no command {args[0]!r}" + (f". Did you mean {' or '.join(near)}?" if near else "."))
-        return args[0] if command else None, command, args[1:]
-
     def get_help(self, ctx: typer.Context) -> str:  # type: ignore[override]  # Typer's own context class
         """Return the help text with the commands by group."""
         groups = [(title, list(group.items())) for title, group in COMMANDS.items()]
@@ -180,15 +169,17 @@ def _run(program: Program, arguments: Sequence[str]) -> int:
     except CommandError as error:
         return _fail(str(error), error.status)
     except TyperException as error:
-        return _fail(*_usage_error(error))
+        return _fail(*_usage_error(error, arguments))
     except (typer.Abort, EOFError):
         return _fail("aborted", 1)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         raise
+    except PermissionError as error:
+        return _fail(f"no permission for {error.filename}. Run as root, or name another file", 1)
     except OSError as error:
-        return _fail(f"{error.filename or 'system error'}: {error.strerror or error}", 1)
+        return _fail(f"{error.filename or 'cannot write the output'}: {error.strerror or error}", 1)
     except Exception as error:  # users get one line; the variable brings the traceback
         if os.environ.get("FLYBALL_DEBUG"):
             raise
@@ -198,18 +189,24 @@ def _run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _fail(message: str, status: int) -> int:
-    print(message if message.startswith("Usage: ") else f"{PROGRAM}: {message}", file=sys.stderr)
+    """Print an error. Each of several errors begins with the name of the program; indented lines belong to the last."""
+    if not message.startswith("Usage: "):
+        lines = message.splitlines()
+        message = "\n".join(line if line.startswith(" ") else f"{PROGRAM}: {line}" for line in lines)
+    print(message, file=sys.stderr)
     return status
 
 
-def _usage_error(error: TyperException) -> tuple[str, int]:
+def _usage_error(error: TyperException, arguments: Sequence[str]) -> tuple[str, int]:
     """Return the message for a wrong command line, with the command whose help explains it; or that help itself."""
-    message, context = plain(error.format_message()), getattr(error, "ctx", None)
+    from flyball.command.usage_errors import usage_error
+
+    message, context = error.format_message(), getattr(error, "ctx", None)
     if message.startswith("Usage: "):  # a group without a command
         return message, 2
-    path = context.command_path if context else PROGRAM
-    end = "" if message.endswith((".", "?")) else "."
-    return f"{message[:1].lower()}{message[1:]}{end} See `{path} --help`.", 2
+    named = " ".join([PROGRAM, *(name for name in arguments[:1] if name in SUMMARIES)])
+    path, text = context.command_path if context else named, usage_error(message)
+    return f"{text}{'' if text.endswith('?') else '.'} See `{path} --help`.", 2
 
 
 def _complete(program: Program) -> int:

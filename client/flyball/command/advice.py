@@ -16,7 +16,7 @@ from flyball.command.printable import printable
 EXAMPLES = ("flyball advice", "flyball advice node-1", "flyball advice llama-7b --format json")
 
 SAFETY = {
-    "A0": "only people may do it",
+    "A0": "only a person may do it",
     "A1": "does not change results",
     "A2": "needs the owner's consent",
 }
@@ -50,7 +50,9 @@ def diagnosis_of(api: Api, name: str) -> dict[str, Any]:
         try:
             return dict(api.get(f"runs/{segment(name)}/diagnosis"))
         except NotFound as run_error:
-            raise NotFound(f"{host_error}. And {run_error}") from None
+            hints = [hint for error in (host_error, run_error) if (hint := str(error).partition("; ")[2])]
+            asked = [hint for hint in hints if hint.endswith("?")] or hints
+            raise NotFound(f"no host or run named {printable(name)!r}; {'; '.join(asked)}") from None
 
 
 def advice_view(found: list[dict[str, Any]]) -> list[RenderableType]:
@@ -68,13 +70,13 @@ def _paragraph(number: int, each: dict[str, Any]) -> Table:
 def _text(each: dict[str, Any]) -> Text:
     text = Text(printable(each["change"]), style="bold")
     text.append(f"\n{subject_text(each)}: {printable(each['because'])}", style="not bold")
-    facts = [gain(each), f"{each['confidence']:.0%} confidence", f"effort: {each['effort']}"]
+    facts = [gain(each), f"{100 * each['confidence']:.0f} % confidence", f"effort: {each['effort']}"]
     facts += [SAFETY.get(each["safety"], printable(each["safety"]))]
     facts += ["changes results"] if each["changes_results"] else []
     text.append(f"\n{' · '.join(fact for fact in facts if fact)}", style="not bold")
     if each["caution"]:
         text.append(f"\n{printable(each['caution'])}", style="not bold yellow")
-    text.append(f"\n{printable(each['rule'])}; {printable(each['source'])}", style="not bold dim")
+    text.append(f"\nrule {printable(each['rule'])}; sources: {printable(each['source'])}", style="not bold dim")
     return text
 
 

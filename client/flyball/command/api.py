@@ -31,6 +31,7 @@ _HINTS = {
     "GET /api/v1/silences": "`flyball silence list` lists them",
     "GET /api/v1/kinds": "docs/kinds.md lists them",
     "GET /api/v1/runs": "",
+    "GET /openapi.json": "--help shows valid values",
 }
 """What to do on the command line instead of using the routes that the collector's hints name."""
 
@@ -99,7 +100,7 @@ class Api:
         try:
             return json.loads(answer)
         except ValueError:
-            raise CommandError(f"{self.url} is not a Flyball collector; check --collector") from None
+            raise CommandError(f"{self.url} is not a Flyball collector. Check --collector") from None
 
     def _fetch(
         self,
@@ -122,7 +123,7 @@ class Api:
                 content = _body(response, max_bytes)
         except urllib.error.HTTPError as error:
             with error:
-                raise _refusal(error, self.url) from None
+                raise _refusal(error, self.url, has_token=bool(self._token)) from None
         except (OSError, HTTPException, EOFError) as error:  # a time-out is an OSError; EOFError: half a gzip stream
             raise _unreachable(error, self.url) from None
         if len(content) > max_bytes:
@@ -155,14 +156,22 @@ def _token(token_file: Path | None) -> str:
     except UnicodeDecodeError:
         raise WrongArgument(f"--token-file {token_file} is not valid UTF-8") from None
     except OSError as error:
-        raise WrongArgument(f"--token-file {token_file}: {error.strerror}") from None
+        raise WrongArgument(f"--token-file: {_read_fault(token_file, error)}") from None
+    if not text.strip():
+        raise WrongArgument(f"--token-file {token_file} is empty; write the token of `flyball token add` to it")
     return _checked_token(text, f"--token-file {token_file}")
+
+
+def _read_fault(path: Path | None, error: OSError) -> str:
+    from flyball_reports.errors import read_fault
+
+    return read_fault(str(path), error)
 
 
 def _checked_token(text: str, source: str) -> str:
     token = text.strip()
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise WrongArgument(f"{source} does not hold a token: expected one word, as `flyball token add` prints it")
+        raise WrongArgument(f"{source} does not contain a token: expected one word, as `flyball token add` prints it")
     return token
 
 
@@ -170,9 +179,9 @@ def _tls_context(ca_file: Path | None) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=ca_file)
     except ssl.SSLError:
-        raise WrongArgument(f"--ca-file {ca_file} is not a PEM certificate") from None
+        raise WrongArgument(f"--ca-file {ca_file} is not a PEM certificate; name the ca.crt of the collector") from None
     except OSError as error:
-        raise WrongArgument(f"--ca-file {ca_file}: {error.strerror}") from None
+        raise WrongArgument(f"--ca-file: {_read_fault(ca_file, error)}") from None
 
 
 def _is_loopback(host: str) -> bool:
@@ -188,7 +197,7 @@ def _body(response: HTTPResponse | urllib.error.HTTPError, max_bytes: int = MAX_
     return gzip.decompress(body) if response.headers.get("Content-Encoding") == "gzip" else body
 
 
-def _refusal(error: urllib.error.HTTPError, url: str) -> CommandError:
+def _refusal(error: urllib.error.HTTPError, url: str, *, has_token: bool) -> CommandError:
     """Return the error for an answer that is not a success. A name or value that the collector refuses is a wrong
     argument."""
     try:
@@ -199,10 +208,15 @@ def _refusal(error: urllib.error.HTTPError, url: str) -> CommandError:
         message, hint = printable(fault["what"]), printable(fault["hint"])
     except (ValueError, KeyError, TypeError, OSError, EOFError, HTTPException):
         return CommandError(
-            f"{url} answered {error.code} {printable(error.reason)}: is it a Flyball collector? Check --collector"
+            f"{url} answered {error.code} {printable(error.reason)}: it is not a Flyball collector. Check --collector"
+        )
+    if error.code == 401 and has_token:
+        return CommandError(
+            f"{url} does not accept this token. Check --token-file and FLYBALL_TOKEN; "
+            "`flyball token list` on the collector's machine lists the valid tokens"
         )
     if error.code == 401:
-        hint = "name a file with --token-file, or set FLYBALL_TOKEN"
+        return CommandError(f"{url} needs a token: name its file with --token-file, or set FLYBALL_TOKEN")
     for route, instead in _HINTS.items():
         hint = instead if hint.startswith(route) else hint
     kind = {400: WrongArgument, 404: NotFound}.get(error.code, CommandError)
@@ -213,7 +227,7 @@ def _unreachable(error: Exception, url: str) -> CommandError:
     """Return the error for a collector that does not answer."""
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(reason, BadStatusLine) and not isinstance(reason, OSError):
-        return CommandError(f"{url} does not speak HTTP. If it is the port for agents, use the web port (3591)")
+        return CommandError(f"{url} does not speak HTTP. If this is the port for agents, use the web port (3591)")
     if isinstance(reason, ssl.SSLCertVerificationError):
         return CommandError(
             f"{url}: the certificate is not trusted ({printable(reason.verify_message)}). "

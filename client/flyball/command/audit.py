@@ -36,7 +36,7 @@ def audit(
     output: OutputOption = None,
     format_: Annotated[
         ReviewFormat | None,
-        typer.Option("--format", "-f", help="Output format.  [default: by --output, else terminal]"),
+        typer.Option("--format", "-f", help="Output format.  [default: by the suffix of --output, else terminal]"),
     ] = None,
     fail_on: Annotated[
         FailOn | None, typer.Option("--fail-on", help="Minimum severity for exit status 1.  [default: warning]")
@@ -49,7 +49,7 @@ def audit(
     ] = None,
     select: Annotated[
         list[str] | None,
-        typer.Option("--select", metavar="RULES", help="Only these rules: names or patterns, with commas."),
+        typer.Option("--select", metavar="RULES", help="Only these rules: names or patterns, separated by commas."),
     ] = None,
     ignore: Annotated[list[str] | None, typer.Option("--ignore", metavar="RULES", help="Skip these rules.")] = None,
     config: Annotated[
@@ -58,7 +58,7 @@ def audit(
             "--config",
             "-c",
             metavar="FILE",
-            help="Settings.  [default: flyball-audit.toml or pyproject.toml in a folder above]",
+            help="Settings file.  [default: flyball-audit.toml or pyproject.toml in a folder above]",
         ),
     ] = None,
     verbose: VerboseOption = False,
@@ -70,7 +70,8 @@ def audit(
     from flyball_reports.errors import InputError
 
     if diff and (fix or format_ or output):
-        raise WrongArgument("--diff prints only patches: leave out --fix, --format and --output")
+        raise WrongArgument("--diff prints only patches; leave out --fix, --format and --output")
+    form = _format_of(format_, output)
     for path in paths:
         if not path.exists():
             raise WrongArgument(f"there is no file or folder {path}")
@@ -79,15 +80,34 @@ def audit(
         found = _reviewed(paths, settings, _evidence(evidence or settings.evidence), fix=fix)
         if diff:
             _print_patches(found)
-        else:
-            _write(found, format_, output, verbose=verbose)
+        elif found.files or output or form is not ReviewFormat.TERMINAL:
+            _write(found, form, output, verbose=verbose)
     except InputError as error:
         raise WrongArgument(str(error)) from None
     if not found.files:
-        listed = ", ".join(map(str, paths))
-        raise WrongArgument(f"nothing was audited: there is no readable Python file or notebook in {listed}")
+        raise WrongArgument(_nothing_audited(found, paths))
     if any(settings.fail_on.reached_by(each.severity) for each in found.findings):
         raise typer.Exit(1)
+
+
+def _format_of(form: ReviewFormat | None, output: Path | None) -> ReviewFormat:
+    """Return the requested format, or else the one of the file's suffix."""
+    if form or output is None:
+        return form or ReviewFormat.TERMINAL
+    suffix = output.suffix.lower()
+    if suffix and suffix not in SUFFIXES:
+        raise WrongArgument(
+            f"--output {output}: {suffix} is not a known format; use {', '.join(SUFFIXES)}, or add --format"
+        )
+    return SUFFIXES.get(suffix, ReviewFormat.MARKDOWN)
+
+
+def _nothing_audited(found: "Review", paths: Sequence[Path]) -> str:
+    """Return why no file was audited: each file that cannot be read, with its reason."""
+    listed = ", ".join(map(str, paths))
+    unread = [f"\n  {printable(str(each))}" for each in (*found.unreadable, *found.failures)]
+    why = f":{''.join(unread)}" if unread else f": there is no Python file or notebook in {listed}"
+    return f"nothing was audited{why}"
 
 
 def _settings(
@@ -102,7 +122,7 @@ def _settings(
     else:
         stated = load_settings(config, KNOWN_RULES)
         if stated is None:
-            raise WrongArgument(f"{config} has no table [tool.flyball.audit]")
+            raise WrongArgument(f"--config {config} has no table [tool.flyball.audit]")
         settings = stated
     if select:
         settings = replace(settings, select=rules_named(_names(select), KNOWN_RULES))
@@ -159,11 +179,10 @@ def _progress() -> "Iterator[OnFile]":
         status.stop()
 
 
-def _write(review: "Review", form: ReviewFormat | None, output: Path | None, *, verbose: bool) -> None:
+def _write(review: "Review", form: ReviewFormat, output: Path | None, *, verbose: bool) -> None:
     from flyball_audit.fix import patcher
     from flyball_audit.report.render import render
 
-    form = form or (SUFFIXES.get(output.suffix.lower(), ReviewFormat.MARKDOWN) if output else ReviewFormat.TERMINAL)
     if output is None and form is ReviewFormat.TERMINAL and sys.stdout.isatty():
         return _show(review, verbose=verbose)
     text = render(review, form, patcher(), verbose=verbose)

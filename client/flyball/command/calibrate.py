@@ -8,13 +8,12 @@ import typer
 from flyball.command.errors import WrongArgument
 from flyball.command.output import CommandResult, OutputOption, ResultFormatOption, write_result
 from flyball.command.specifications import HardwareFileOption, load_runs, use_hardware
+from flyball_reports.figures import INTERVALS
 
 if TYPE_CHECKING:
     from flyball_planner.calibration.comparison import CalibrationResult
 
-FOOTER = (
-    "Made by flyball calibrate. Figures in brackets are 90 % intervals: they contain the true value nine times in ten."
-)
+FOOTER = f"Made by flyball calibrate. {INTERVALS}"
 EXAMPLES = (
     "flyball calibrate --columns",
     "flyball calibrate measured.csv",
@@ -41,7 +40,7 @@ def calibrate(
     if columns:
         return write_result(_columns(), format_, output)
     if runs is None:
-        raise WrongArgument("name a file of measured runs; `flyball calibrate --columns` lists its columns")
+        raise WrongArgument("name a file of measured runs; `flyball calibrate --columns` lists the columns of one")
     use_hardware(hardware_file)
     found = learn(load_runs(runs))
     if not found.learned:

@@ -30,7 +30,7 @@ _SETTINGS = Path("/etc/flyball")
 Directory = Annotated[
     Path,
     typer.Option(
-        "--directory", "-d", metavar="DIRECTORY", help="Folder of the authority.", envvar="FLYBALL_CERTS_DIRECTORY"
+        "--directory", "-d", metavar="FOLDER", help="Folder of the authority.", envvar="FLYBALL_CERTS_DIRECTORY"
     ),
 ]
 Days = Annotated[
@@ -55,7 +55,7 @@ def build() -> typer.Typer:
 
 def init(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIRECTORY", help="A new folder. Keep it on this machine: its ca.key is secret.")
+        Path, typer.Argument(metavar="[FOLDER]", help="A new folder. Keep it on this machine: its ca.key is secret.")
     ] = Path(_DIRECTORY),
     days: Days = None,
     format_: FormatOption = OutputFormat.TABLE,
@@ -72,7 +72,7 @@ def init(
         f"  flyball certs issue --collector flyball.example -d {folder}",
         f"  flyball certs issue gpu-01 gpu-02 -d {folder}",
         "",
-        f"Each command prints how to install its files in {_SETTINGS}, where the units of systemd can read them.",
+        f"Each command prints how to install its files in {_SETTINGS}, where the systemd units can read them.",
     )
     return None
 
@@ -83,12 +83,13 @@ def issue(
         typer.Argument(metavar="[NAME…]", help="Host names, as the agents report them (`host` in agent.toml)."),
     ] = None,
     from_: Annotated[
-        Path | None, typer.Option("--from", metavar="FILE", help="Read names from a file: one a line, # for comments.")
+        Path | None,
+        typer.Option("--from", metavar="FILE", help="Read names from a file: one on each line, # for comments."),
     ] = None,
     collector: Annotated[bool, typer.Option("--collector", help="Issue for collectors, not for agents.")] = False,
     san: Annotated[
         list[str] | None,
-        typer.Option("--san", metavar="NAME", help="Another host name or address of it; may be repeated."),
+        typer.Option("--san", metavar="NAME", help="Another name or address of this host; may be repeated."),
     ] = None,
     days: Days = None,
     directory: Directory = Path(_DIRECTORY),
@@ -96,6 +97,8 @@ def issue(
 ) -> None:
     """Create a key and a certificate for each host, and print how to install them."""
     wanted = list(dict.fromkeys([*(names or ()), *(_names_of(from_) if from_ else ())]))
+    if not wanted and from_:
+        raise WrongArgument(f"--from {from_} contains no host name; write one on each line")
     if not wanted:
         raise WrongArgument("name at least one host, or a file of names with --from")
     if san and len(wanted) > 1:
@@ -107,7 +110,7 @@ def issue(
         now = datetime.now(UTC)
         return write_json([_row(each, now) for each in issued])
     for each in issued:
-        _print(f"Wrote {each.certificate_file} and {each.key_file}, valid until {each.expires:%Y-%m-%d}.")
+        _print(f"Wrote {each.certificate_file} and {each.key_file}, valid until {_expiry(each)}.")
         _print(f"  names: {', '.join(each.alternative_names)}")
     present = _with_authority(lambda authority: authority.list(), directory)
     address = next((each.name for each in present if each.part and each.part.name == "COLLECTOR"), "flyball.example")
@@ -120,7 +123,7 @@ def renew(
     ] = None,
     within: Annotated[
         int,
-        typer.Option("--within", metavar="DAYS", min=0, help="Without names: renew those with fewer days left."),
+        typer.Option("--within", metavar="DAYS", min=0, help="Without names: renew certificates with fewer days left."),
     ] = 30,
     days: Days = None,
     directory: Directory = Path(_DIRECTORY),
@@ -131,38 +134,46 @@ def renew(
     present = _with_authority(lambda authority: authority.list(), directory)
     unknown = sorted(set(names or ()) - {each.name for each in present})
     if unknown:
-        raise WrongArgument(
-            f"{directory} has no certificate for {', '.join(unknown)}; `flyball certs list -d {directory}` lists all"
-        )
+        from flyball_daemon.help_page import question
+
+        hint = question(unknown[0], [each.name for each in present], most=2)
+        listing = f"; `flyball certs list -d {directory}` lists all"
+        raise WrongArgument(f"{directory} has no certificate for {', '.join(unknown)}{hint or listing}")
     wanted = [each for each in present if (each.name in names if names else each.days_left(now) < within)]
     renewed = [_with_authority(partial(_renew, issued=each, days=days), directory) for each in wanted]
     if format_ is OutputFormat.JSON:
         return write_json([_row(each, now) for each in renewed])
     for each in renewed:
-        _print(f"Renewed {each.certificate_file}, valid until {each.expires:%Y-%m-%d}.", *_renewal_copy(each))
+        _print(f"Renewed {each.certificate_file}, valid until {_expiry(each)}.", *_renewal_copy(each))
     if not renewed:
         _print(f"No certificate expires within {within} days.")
     return None
 
 
 def list_all(directory: Directory = Path(_DIRECTORY), format_: FormatOption = OutputFormat.TABLE) -> None:
-    """List all certificates with their ends."""
+    """List all certificates, with the times when they expire."""
     now = datetime.now(UTC)
     rows = [_row(each, now) for each in _with_authority(lambda authority: authority.list(), directory)]
     if format_ is OutputFormat.JSON:
         return write_json(rows)
     width = max(20, *(len(row["name"]) for row in rows))
-    _print(f"{'NAME':{width}}  {'FOR':10} {'EXPIRES':11} {'DAYS LEFT':>9}  NAMES")
+    _print(f"{'NAME':{width}}  {'FOR':10} {'EXPIRES':20} {'DAYS LEFT':>9}  NAMES")
     for row in rows:
         left = f"{row['days_left']:9.0f}"
         colour = typer.colors.RED if row["days_left"] < 0 else typer.colors.YELLOW
         shown = left if row["days_left"] > _WARN_DAYS else typer.style(left, fg=colour)
-        _print(f"{row['name']:{width}}  {row['for']:10} {row['expires'][:10]}  {shown}  {', '.join(row['names'])}")
+        expires = f"{row['expires'][:10]} {row['expires'][11:16]} UTC"
+        line = f"{row['name']:{width}}  {row['for']:10} {expires} {shown}  {', '.join(row['names'])}"
+        _print(line.rstrip())
     return None
 
 
+def _expiry(issued: "Issued") -> str:
+    return f"{issued.expires:%Y-%m-%d %H:%M} UTC"
+
+
 def _names_of(file: Path) -> list[str]:
-    lines = read_text(file, "write one host name a line").splitlines()
+    lines = read_text(file, "write one host name on each line").splitlines()
     return [name for line in lines if (name := line.partition("#")[0].strip())]
 
 
@@ -246,14 +257,18 @@ def _with_authority(action: Callable[["Authority"], Result], directory: Path) ->
     try:
         return action(Authority(directory))
     except CertificateError as error:
-        if directory != Path(_DIRECTORY) and not directory.is_dir():
-            raise WrongArgument(
-                f"there is no folder {directory}; create it with flyball certs init {directory}"
-            ) from None
+        if directory.is_file():
+            raise WrongArgument(f"{directory} is a file; name the folder of the authority") from None
+        if directory != Path(_DIRECTORY) and not directory.exists():
+            raise WrongArgument(f"there is no folder {directory}; create it: flyball certs init {directory}") from None
         kind = WrongArgument if isinstance(error, InvalidName) else CommandError
         raise kind(str(error)) from None
+    except (FileExistsError, NotADirectoryError):
+        raise WrongArgument(f"{directory} is a file; name a folder") from None
     except OSError as error:
-        raise CommandError(f"cannot write {error.filename}: {error.strerror}") from None
+        from flyball_reports.errors import write_fault
+
+        raise CommandError(write_fault(error.filename or directory, error)) from None
 
 
 def _row(issued: "Issued", now: datetime) -> dict[str, Any]:

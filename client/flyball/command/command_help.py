@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from flyball.command.usage_errors import range_text
+
 if TYPE_CHECKING:
     from flyball_daemon.help_page import Rows
 
+_FEW = 6  # so many names fit into a message
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
@@ -45,7 +48,20 @@ class HelpCommand(TyperCommand):
 
 
 class HelpGroup(TyperGroup):
-    """A group of commands with our help."""
+    """A group of commands with our help, which answers an unknown name with similar ones."""
+
+    def resolve_command(  # type: ignore[override]  # Typer's own context class is private
+        self, ctx: typer.Context, args: list[str]
+    ) -> tuple[str | None, Any, list[str]]:
+        """Return the command that the arguments begin with."""
+        from flyball_daemon.help_page import question
+
+        command = self.get_command(ctx, args[0])
+        if command is None and not ctx.resilient_parsing:
+            names = self.list_commands(ctx)
+            hint = question(args[0], names, most=2) or ("" if len(names) > _FEW else f"; expected {', '.join(names)}")
+            ctx.fail(f"there is no command {args[0]!r}{hint}")
+        return args[0] if command else None, command, args[1:]
 
     def get_help(self, ctx: typer.Context) -> str:  # type: ignore[override]  # Typer's own context class is private
         """Return the help text."""
@@ -56,12 +72,16 @@ class HelpGroup(TyperGroup):
 
 
 def plain(text: str) -> str:
-    """Return a help text or a message of Typer with ranges and types in words."""
-    text = re.sub(r"is not in the range x>=([\d.e+]+)", r"is less than \1", text)
-    text = re.sub(r"([\d.e+-]+)<=x<=([\d.e+-]+)", r"\1 to \2", text)
-    text = re.sub(r"x>=([\d.e+]+)", r"at least \1", text).replace("]  [", "; ")
-    text = re.sub(r"is not a valid float( range)?", "is not a number", text)
-    return re.sub(r"is not a valid int(eger)?( range)?", "is not a whole number", text)
+    """Return a help text of Typer with ranges in words, and defaults without needless digits."""
+    text = re.sub(r"[-+\d.e]*(?:<=?)?x[<>]=?[-+\d.e]+", lambda found: range_text(found[0]), text)
+    return re.sub(r"(default: \d+)\.0\b", r"\1", text).replace("]  [", "; ")
+
+
+def _without_brackets(term: str) -> str:
+    """Return the name of an argument without the brackets of an optional one."""
+    while term.startswith("[") and term.endswith("]"):
+        term = term[1:-1]
+    return term
 
 
 def help_text(
@@ -78,7 +98,7 @@ def help_text(
     rows: dict[str, list[tuple[str, str]]] = {"argument": [], "option": []}
     for parameter in command.get_params(context):
         if record := parameter.get_help_record(context):
-            rows[parameter.param_type_name].append((record[0].strip("[]"), plain(record[1])))
+            rows[parameter.param_type_name].append((_without_brackets(record[0]), plain(record[1])))
     pieces = (piece.strip("{}") for piece in command.collect_usage_pieces(context))  # Typer marks what is required
     usage = " ".join([context.command_path, *pieces])
     sections = [("Arguments", rows["argument"]), ("Options", rows["option"]), *commands]

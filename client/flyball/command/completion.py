@@ -27,7 +27,7 @@ class Shell(StrEnum):
 
 def completion(
     shell: Annotated[
-        Shell | None, typer.Argument(metavar="[bash|zsh|fish]", help="The shell.  [default: that of $SHELL]")
+        Shell | None, typer.Argument(metavar="[SHELL]", help="bash, zsh or fish.  [default: that of $SHELL]")
     ] = None,
     install_: Annotated[
         bool, typer.Option("--install", help="Write the script to your home folder, and load it in new shells.")

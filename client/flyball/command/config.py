@@ -41,7 +41,7 @@ def build() -> typer.Typer:
 
 
 def show(
-    daemon: Annotated[DaemonName, typer.Argument(help="The daemon.")] = DaemonName.AGENT,
+    daemon: Annotated[DaemonName, typer.Argument(metavar="[DAEMON]", help="agent or collector.")] = DaemonName.AGENT,
     config: Annotated[
         Path | None,
         typer.Option("--config", "-c", metavar="FILE", help="Settings file.  [default: /etc/flyball/DAEMON.toml]"),
@@ -78,7 +78,7 @@ def load_settings(daemon: str, config: Path | None, assignments: Iterable[str] =
             assignments=list(assignments),
         )
     except SettingsError as error:
-        raise WrongArgument("the settings are not valid:\n  " + "\n  ".join(error.problems)) from None
+        raise WrongArgument("\n".join(error.problems)) from None
 
 
 def _settings_of(daemon: str) -> "tuple[type[msgspec.Struct], str, str]":

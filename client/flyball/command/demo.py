@@ -40,15 +40,20 @@ def demo(
 def _agent(home: Path, host: str, scenario: str, gpus: int) -> AgentPlan:
     from flyball_agent.standin.library import StandinError
     from flyball_agent.standin.scenarios import SCENARIOS, slow_gpu, start_standin
+    from flyball_daemon.help_page import question
 
     if scenario not in SCENARIOS:
-        raise WrongArgument(f"--scenario {scenario}: expected one of {', '.join(SCENARIOS)}")
+        raise WrongArgument(
+            f"--scenario {scenario}: expected one of {', '.join(SCENARIOS)}{question(scenario, SCENARIOS)}"
+        )
     try:
         library = start_standin(home / host / "gpus", scenario, gpus)
     except StandinError as error:
         raise CommandError(str(error)) from None
     except OSError as error:
-        raise CommandError(f"cannot write {home / host}: {error.strerror}; name another with --directory") from None
+        raise CommandError(
+            f"--directory {home}: cannot write {home / host}: {error.strerror}; name another folder"
+        ) from None
     trains = scenario == "straggler" and gpus > 1
     training = (f"training-{host}", str(gpus), str(slow_gpu(gpus)), str(library.parent)) if trains else ()
     return AgentPlan(host, {"host": host, "nvml_library": library}, training)

@@ -65,9 +65,9 @@ def conditions_view(found: list[dict[str, Any]]) -> list[RenderableType]:
 def _scores(found: list[dict[str, Any]]) -> list[RenderableType]:
     rows = [
         [
-            Text(printable(each["bottleneck"]), style="bold" if each["raised"] else ""),
-            Text(bar(each["score"])),
-            Text(DASH if each["score"] is None else f"{each['score']:.0%}", justify="right"),
+            Text(printable(each["bottleneck"]), style="bold" if each["raised"] else "", no_wrap=True),
+            Text(bar(each["score"]), no_wrap=True),
+            Text(DASH if each["score"] is None else f"{100 * each['score']:.0f} %", justify="right", no_wrap=True),
             Text(_confidence(each)),
             Text(printable(each["meaning"]), style="dim"),
         ]
@@ -81,14 +81,14 @@ def _confidence(each: dict[str, Any]) -> str:
     """Return the confidence of an active bottleneck, or the bottleneck that explains this one."""
     if each.get("explained_by"):  # older collectors do not send it
         return f"explained by {printable(each['explained_by']).removeprefix('bottleneck_')}"
-    return "" if each["confidence"] is None else f"{each['confidence']:.0%} confidence"
+    return "" if each["confidence"] is None else f"{100 * each['confidence']:.0f} % confidence"
 
 
 def _base_scores(scores: dict[str, float | None]) -> list[RenderableType]:
     """Return the base scores on one line; they raise no alert."""
     if not scores:
         return []
-    parts = (f"{printable(name)} {DASH if value is None else f'{value:.0%}'}" for name, value in scores.items())
+    parts = (f"{printable(name)} {DASH if value is None else f'{100 * value:.0f} %'}" for name, value in scores.items())
     return [Text(f"\nutilisation: {', '.join(parts)}", style="dim")]
 
 
@@ -100,7 +100,10 @@ def _hosts(found: list[dict[str, Any]]) -> list[RenderableType]:
 def _section(title: str, heads: tuple[str, ...], rows: list[list[Text]]) -> list[RenderableType]:
     if not rows:
         return []
-    table = Table(*heads, box=None, pad_edge=False, header_style="dim", show_header=any(heads))
+    table = Table(box=None, pad_edge=False, header_style="dim", show_header=any(heads))
+    for head, cells in zip(heads, zip(*rows, strict=True), strict=True):
+        whole = all(cell.no_wrap for cell in cells)
+        table.add_column(head, no_wrap=whole, min_width=max(map(len, cells)) if whole else None, overflow="fold")
     for row in rows:
         table.add_row(*row)
     return [_title(title), table]

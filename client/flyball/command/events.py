@@ -2,10 +2,12 @@
 
 import json
 import math
+import re
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -14,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flyball.command.api import DEFAULT_URL, Api, CaFileOption, CollectorOption, TokenFileOption, open_api, segment
-from flyball.command.errors import CommandError
+from flyball.command.errors import CommandError, WrongArgument
 from flyball.command.gpu_name import gpu_name
 from flyball.command.output import EventFormat, EventFormatOption, console, write_json, write_view
 from flyball.command.printable import printable
@@ -72,16 +74,17 @@ def events(
     """List what was raised, changed and cleared, and what happened on hosts; the newest event is last."""
     api = open_api(url, token_file, ca_file)
     query: dict[str, Any] = {"severity": severity.value, "kind": kind or [], "state": [*(state or [])]}
-    query |= {key: value for key, value in (("host", host), ("run", run), ("end", until and _time(until))) if value}
-    found = latest(api, query | {"start": _time(since)}, limit)
-    if host and not (found or follow):
-        api.get(f"hosts/{segment(host)}")  # an unknown host is an error, not an empty list
+    start, end = time_of("--since", since), time_of("--until", until) if until else ""
+    _check_order(since, until)
+    query |= {key: value for key, value in (("host", host), ("run", run), ("end", end)) if value}
+    found = latest(api, query | {"start": start}, limit)
+    if not (found or follow):
+        _check_known(api, host, run)
     if format_ is EventFormat.JSON and not follow:
         return write_json(found)
     if format_ is EventFormat.TABLE and not follow:
         if not found:
-            period = f"since {printable(since)}" if _time(since) == since else f"in the last {printable(since)}"
-            return typer.echo(f"No events {period}.")
+            return typer.echo(f"No events {_period(since, until)}.")
         return write_view(events_table(found) if console().width >= WIDE else events_list(found))
     write = _write_line if format_ is EventFormat.TABLE else _write_json_line
     for event in found:
@@ -89,6 +92,14 @@ def events(
     if follow:
         _follow(api, query, found[-1]["id"] if found else "", write)
     return None
+
+
+def _check_known(api: Api, host: str, run: str) -> None:
+    """Raise an error for an unknown host or run, instead of an empty list. A run of the past has older events."""
+    if host:
+        api.get(f"hosts/{segment(host)}")
+    if run and not latest(api, {"run": run}, 1):
+        api.get(f"runs/{segment(run)}/diagnosis")
 
 
 def latest(api: Api, query: dict[str, Any], limit: int) -> list[dict[str, Any]]:
@@ -193,7 +204,7 @@ def event_text(event: dict[str, Any]) -> Text:
 
 
 def _confidence(event: dict[str, Any]) -> str:
-    return "" if event["confidence"] is None else f"{event['confidence']:.0%} confidence"
+    return "" if event["confidence"] is None else f"{100 * event['confidence']:.0f} % confidence"
 
 
 def time_left(event: dict[str, Any]) -> str:
@@ -224,7 +235,7 @@ def cells(event: dict[str, Any]) -> list[Text]:
         Text(printable(event["kind"])),
         Text(subject_text(event)),
         Text(_left(event["seconds_left"])),
-        Text(DASH if event["confidence"] is None else f"{event['confidence']:.0%}"),
+        Text(DASH if event["confidence"] is None else f"{100 * event['confidence']:.0f} %"),
         Text(printable(event["because"])),
     ]
 
@@ -243,10 +254,48 @@ def _gpus(event: dict[str, Any]) -> str:
     return gpu_name(event["gpu"], event.get("gpu_index"))  # older collectors do not send the index
 
 
-def _time(text: str) -> str:
+_AGE = re.compile(r"-?(\d+(?:\.\d+)?)([smhdw])")
+_AGE_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
+
+
+def time_of(option: str, text: str) -> str:
     """Return a time as the API takes it: 12h means twelve hours ago."""
-    is_age = text[:1].isdigit() and text[-1:] in "smhdw" and text[:-1].replace(".", "", 1).isdigit()
-    return f"-{text}" if is_age else text
+    if age := _AGE.fullmatch(text):
+        return f"-{age[1]}{age[2]}"
+    if text == NOW or text.replace(".", "", 1).isdigit():
+        return text
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        parsed = None
+    if parsed is None or parsed.tzinfo is None:
+        zone = "; the time needs a zone, such as Z for UTC" if parsed else ""
+        raise WrongArgument(
+            f"{option} {printable(text)}: expected an age such as 30m, 12h or 7d, or a time such as "
+            f"2030-01-31T12:00:00Z{zone}"
+        )
+    return text
+
+
+def seconds_ago(text: str, now: float) -> float:
+    """Return the age of a time that `time_of` has accepted."""
+    if age := _AGE.fullmatch(text):
+        return float(age[1]) * _AGE_SECONDS[age[2]]
+    if text == NOW:
+        return 0.0
+    return now - (float(text) if text.replace(".", "", 1).isdigit() else datetime.fromisoformat(text).timestamp())
+
+
+def _check_order(since: str, until: str) -> None:
+    now = time.time()
+    if until and seconds_ago(since, now) <= seconds_ago(until, now):
+        raise WrongArgument(f"--since {printable(since)} is not before --until {printable(until)}")
+
+
+def _period(since: str, until: str) -> str:
+    age = _AGE.fullmatch(since)
+    last = f"in the last {duration(seconds_ago(since, 0.0))}" if age else f"since {printable(since)}"
+    return f"between {printable(since)} and {printable(until)}" if until else last
 
 
 def _write_line(event: dict[str, Any]) -> None:

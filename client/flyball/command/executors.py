@@ -10,7 +10,7 @@ import typer
 from flyball.command.errors import CommandError, WrongArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from distributed import Client
 
@@ -25,6 +25,16 @@ DaskOption = Annotated[
         "--dask", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler; `local` starts one here."
     ),
 ]
+
+
+def note_unused(command: "Sequence[str]", names: "Iterable[str]") -> None:
+    """Report names whose values the command does not receive as arguments: it must read them from its environment."""
+    for name in names:
+        if not any(f"{{{name}}}" in word for word in command):
+            typer.echo(
+                f"flyball: the command does not contain {{{name}}}; it must read the variable FLYBALL_{name.upper()}",
+                err=True,
+            )
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The first screen of `flyball up`: what is watched, where to look, and which readings are unavailable.
 
-The functions are pure: they turn answers of the API into lines.
+The functions are pure: they turn answers of the API into lines and tables.
 """
 
 from collections import Counter
@@ -8,22 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rich.console import RenderableType
 from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
 
 from flyball.command.printable import printable
+from flyball.command.readings import REASONS
 from flyball_reports.figures import plural, size
 
 Answer = Mapping[str, Any]
 
-REASONS = {
-    "absent": "not present",
-    "denied": "no permission",
-    "unsupported": "not supported",
-    "failed": "failed",
-    "timed_out": "timed out",
-    "stale": "does not change",
-    "unknown": "unknown reason",
-}
 _MOST_CAUSES = 12
 _MOST_SUBSYSTEMS = 8
 
@@ -39,23 +34,27 @@ class Addresses:
     http_option: str  # the option that other commands need; empty for the default port
 
 
-def first_screen(hosts: Sequence[tuple[Answer, Sequence[Answer]]], addresses: Addresses) -> Iterator[str]:
-    """Yield lines in Rich's markup. `hosts` are answers of /api/v1/hosts/NAME with the columns of their readings."""
+def first_screen(hosts: Sequence[tuple[Answer, Sequence[Answer]]], addresses: Addresses) -> Iterator[RenderableType]:
+    """Yield lines in Rich's markup, and a table.
+
+    `hosts` are answers of /api/v1/hosts/NAME with the columns of their readings.
+    """
     for answer, columns in hosts:
         yield from _host(answer, columns)
         yield ""
     yield from _addresses(hosts, addresses)
-    lines = list(unavailable_lines([each for answer, _ in hosts for each in answer["unavailable"]]))
-    if lines:
+    unavailable = [each for answer, _ in hosts for each in answer["unavailable"]]
+    if unavailable:
         yield ""
         yield "[bold]Unavailable readings[/bold]"
-        yield from lines
+        yield unavailable_view(unavailable)
 
 
 def _host(answer: Answer, columns: Sequence[Answer]) -> Iterator[str]:
     summary, inventory = answer["host"], answer.get("inventory") or {}
     name, interval = _text(summary["name"]), summary["interval_seconds"]
-    yield f"[bold green]●[/bold green] [bold]{name}[/bold] is watched every {interval:g} s"
+    every = "second" if interval == 1 else f"{interval:g} s"
+    yield f"[bold green]●[/bold green] [bold]{name}[/bold] is watched every {every}"
     for label, value in (
         ("CPU", _cpu(inventory.get("cpu") or {})),
         ("memory", size(inventory["memory_bytes"]) if inventory.get("memory_bytes") else ""),
@@ -113,27 +112,31 @@ def _addresses(hosts: Sequence[tuple[Answer, Sequence[Answer]]], addresses: Addr
         ("API", addresses.api),
         ("terminal", f"flyball hosts{option}  ·  flyball top {name}{option}"),
         ("diagnosis", f"flyball diagnose {name}{option}  ·  flyball events --follow{option}"),
-        ("files", f"{_text(addresses.directory)}: logs, flyball.db and the agents' spools"),
+        ("folder", f"{_text(addresses.directory)} (logs, flyball.db and the agents' spools)"),
     ):
         yield f"  {label:10} {value}"
 
 
-def unavailable_lines(unavailable: Sequence[Answer]) -> Iterator[str]:
-    """Yield one line for each cause with its probes, and one for its remedy; those with a remedy come first."""
+def unavailable_view(unavailable: Sequence[Answer]) -> Table:
+    """Return one line for each cause with its probes, and one for its remedy; those with a remedy come first."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for reading in unavailable:
         probes = groups.setdefault((reading["reason"], reading["detail"], reading["remedy"]), [])
         if reading["probe"] not in probes:
             probes.append(reading["probe"])
     ordered = sorted(groups.items(), key=lambda group: (not group[0][2], group[0][0] == "absent", group[1]))
-    width = min(24, max((len(", ".join(probes)) for _, probes in ordered), default=0))
+    grid = Table.grid(padding=(0, 2), pad_edge=True)
+    grid.add_column(style="yellow", overflow="fold", max_width=24)
+    grid.add_column(overflow="fold")
     for (reason, detail, remedy), probes in ordered[:_MOST_CAUSES]:
-        names = _text(", ".join(probes)).ljust(width)
-        yield f"  [yellow]{names}[/yellow]  {REASONS.get(reason, _text(reason))}: {_text(detail)}"
+        why = REASONS.get(reason, printable(reason))
+        known = "" if printable(detail).endswith(why) else f"{why}: "  # the detail may state it already
+        grid.add_row(Text(printable(", ".join(probes))), Text(f"{known}{printable(detail)}"))
         if remedy:
-            yield f"  {'':{width}}  [dim]→[/dim] {_text(remedy)}"
+            grid.add_row("", Text(f"→ {printable(remedy)}"))
     if len(ordered) > _MOST_CAUSES:
-        yield f"  … and {len(ordered) - _MOST_CAUSES} more: flyball agent --check"
+        grid.add_row("", Text(f"… and {len(ordered) - _MOST_CAUSES} more: flyball agent --check"))
+    return grid
 
 
 def _text(value: object) -> str:

@@ -1,5 +1,6 @@
 """`flyball host NAME` and `flyball host remove NAME`."""
 
+import sys
 from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Annotated, Any
@@ -10,14 +11,16 @@ from rich.table import Table
 from rich.text import Text
 
 from flyball.command.api import DEFAULT_URL, Api, CaFileOption, CollectorOption, TokenFileOption, open_api, segment
-from flyball.command.errors import WrongArgument
-from flyball.command.first_screen import unavailable_lines
+from flyball.command.errors import CommandError, WrongArgument
+from flyball.command.first_screen import unavailable_view
+from flyball.command.gpu_name import gpu_name
 from flyball.command.host_overview import overview
 from flyball.command.hosts import STATUSES
 from flyball.command.live_screen import show_live
 from flyball.command.output import FormatOption, OutputFormat, write_json, write_view
 from flyball.command.printable import printable
-from flyball.command.readings import DASH, amount, duration, reading_text, utc_time
+from flyball.command.readings import DASH, REASONS, amount, clock_text, duration, reading_text, utc_time
+from flyball_daemon.help_page import question
 from flyball_reports.figures import plural, size
 
 EXAMPLES = ("flyball host node-1 --watch", "flyball host node-1 --only gpu", "flyball host remove node-1")
@@ -38,6 +41,8 @@ def host(
 ) -> None:
     """Show a host: active problems, load, GPUs, runs, processes and unavailable readings. Or remove it."""
     api = open_api(url, token_file, ca_file)
+    if words == ["remove"]:
+        raise WrongArgument("missing argument NAME: flyball host remove NAME")
     if len(words) == 2 and words[0] == "remove":
         return remove(api, words[1], format_, yes=yes)
     if len(words) != 1:
@@ -45,18 +50,32 @@ def host(
     if format_ is OutputFormat.JSON:
         return write_json(fetch(api, words[0], only))
     if watch:
-        return show_live(live_view(api, words[0], only, every=all_ or bool(only)), "flyball host --watch")
+        return show_live(
+            live_view(api, words[0], only, every=all_ or bool(only)),
+            "flyball host --watch",
+            instead=f"flyball host {printable(words[0])} --format json",
+        )
     return write_view(host_view(fetch(api, words[0], only), every=all_ or bool(only)))
 
 
 def remove(api: Api, name: str, format_: OutputFormat, *, yes: bool) -> None:
     """Remove a host with all its stored data."""
-    if not yes:
-        typer.confirm(f"Remove {printable(name)} with all its stored data? This cannot be undone.", abort=True)
+    if not (yes or _is_confirmed(name)):
+        raise CommandError(f"{printable(name)} was not removed")
     removed = api.delete(f"hosts/{segment(name)}")
     if format_ is OutputFormat.JSON:
         return write_json(removed)
     return typer.echo(f"Removed {printable(name)} with {plural(removed['blocks'], 'block')} of readings.")
+
+
+def _is_confirmed(name: str) -> bool:
+    try:
+        return typer.confirm(f"Remove {printable(name)} with all its stored data? This cannot be undone.")
+    except typer.Abort:
+        if sys.stdin.isatty():  # Ctrl-C
+            raise KeyboardInterrupt from None
+        typer.echo()
+        raise WrongArgument("nobody can confirm this here; in a script, add --yes") from None
 
 
 def fetch(api: Api, name: str, only: str) -> dict[str, Any]:
@@ -64,6 +83,11 @@ def fetch(api: Api, name: str, only: str) -> dict[str, Any]:
     state: dict[str, Any] = api.get(f"hosts/{segment(name)}")
     latest = api.get(f"hosts/{segment(name)}/latest")
     state["readings"] = [each for each in latest["readings"] if each["metric"].startswith(only)]
+    if only and not state["readings"] and latest["readings"]:
+        known = sorted({each["metric"] for each in latest["readings"]})
+        raise WrongArgument(
+            f"--only {printable(only)}: {printable(name)} has no metric whose name begins so{question(only, known)}"
+        )
     state |= {"epoch": latest["epoch"], "time_unix": (latest["time"] or {"unix": 0.0})["unix"]}
     state["conditions"] = api.get(f"hosts/{segment(name)}/diagnosis")["conditions"]
     return state
@@ -73,8 +97,8 @@ def host_view(state: dict[str, Any], before: dict[str, Any] | None = None, *, ev
     """Return the sections that are not empty, with every reading or an overview."""
     readings = _readings(state["readings"]) if every else overview(state, before)
     sections = [_heading(state), _inventory(state["inventory"]), *readings, _runs(state["runs"])]
-    unavailable = _unavailable if every else _unavailable_by_cause
-    sections += [_processes(state["processes"]), _events(state.get("events", [])), unavailable(state["unavailable"])]
+    sections += [_processes(state["processes"]), _events(state.get("events", []))]
+    sections.append(_unavailable(state) if every else _unavailable_by_cause(state["unavailable"]))
     return Group(*(section for section in sections if section is not None))
 
 
@@ -98,7 +122,7 @@ def _heading(state: dict[str, Any]) -> Text:
     if summary["age_seconds"] is not None:
         text.append(f"  reported {duration(summary['age_seconds'])} ago", style="dim")
     if summary["clock_skew_seconds"] is not None:
-        text.append(f"  clock {amount(summary['clock_skew_seconds'], 'seconds')}", style="dim")
+        text.append(f"  clock {clock_text(summary['clock_skew_seconds'])}", style="dim")
     if summary["agent_version"]:
         text.append(f"  agent {printable(summary['agent_version'])}", style="dim")
     if summary["backlog_bytes"]:
@@ -174,21 +198,25 @@ def _events(events: list[dict[str, Any]]) -> RenderableType | None:
 
 def _unavailable_by_cause(unavailable: list[dict[str, Any]]) -> RenderableType | None:
     """Return the unavailable readings with one line a cause."""
-    lines = [Text.from_markup(line) for line in unavailable_lines(unavailable)]
-    return Group(Text("\nUnavailable readings", style="bold"), *lines) if lines else None
+    if not unavailable:
+        return None
+    return Group(Text("\nUnavailable readings", style="bold"), unavailable_view(unavailable))
 
 
-def _unavailable(unavailable: list[dict[str, Any]]) -> RenderableType | None:
+def _unavailable(state: dict[str, Any]) -> RenderableType | None:
+    names = {
+        each["labels"]["gpu"]: _resource(each["labels"]) for each in state["readings"] if "index" in each["labels"]
+    }
     rows = [
         [
             each["probe"],
             each["metric"] or "all",
-            each["resource"] or DASH,
-            each["reason"].replace("_", " "),
+            names.get(each["resource"], each["resource"]) or DASH,
+            REASONS.get(each["reason"], each["reason"]),
             each["detail"],
             each["remedy"] or DASH,
         ]
-        for each in unavailable
+        for each in state["unavailable"]
     ]
     return _section("Unavailable readings", ("probe", "metric", "resource", "reason", "detail", "remedy"), rows)
 
@@ -212,7 +240,11 @@ def _subsystem(reading: dict[str, Any]) -> str:
 
 
 def _resource(labels: dict[str, str]) -> str:
-    return " ".join(labels.values())
+    """Return the labels of a reading; a GPU has its index."""
+    index = labels.get("index", "")
+    gpu = gpu_name(labels.get("gpu"), int(index) if index.isdigit() else None)
+    others = (value for name, value in labels.items() if name not in {"gpu", "index"})
+    return " ".join(filter(None, (gpu, *others)))
 
 
 def _loss(loss: float | None) -> str:

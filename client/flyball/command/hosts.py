@@ -10,7 +10,7 @@ from rich.text import Text
 
 from flyball.command.api import DEFAULT_URL, CaFileOption, CollectorOption, TokenFileOption, open_api
 from flyball.command.events import SEVERITIES, grouped, subject_text
-from flyball.command.output import FormatOption, OutputFormat, write_json, write_view
+from flyball.command.output import FormatOption, OutputFormat, console, write_json, write_view
 from flyball.command.printable import printable
 from flyball.command.readings import amount, duration
 from flyball_reports.figures import plural
@@ -59,7 +59,8 @@ def hosts(
         return write_json(found)
     if not found:
         return typer.echo("No host has reported yet. Start an agent on each: flyball agent --set collector=HOST:3590")
-    return write_view(Group(hosts_table(found), Text(_summary(found)), *problems(overview)))
+    table = hosts_table(found, narrow=console().is_terminal)
+    return write_view(Group(table, Text(_summary(found)), *problems(overview)))
 
 
 def fleet_view(overview: dict[str, Any], sort: HostOrder) -> RenderableType:
@@ -74,22 +75,19 @@ def _summary(found: list[dict[str, Any]]) -> str:
     return f"{plural(len(found), 'host')}, {missing} not reporting, {plural(gpus, 'GPU')}"
 
 
-def problems(overview: dict[str, Any]) -> list[Text]:
+def problems(overview: dict[str, Any]) -> list[RenderableType]:
     """Return the active warnings and worse, the worst first, one on a line, and the command that explains them."""
     worst = grouped(overview["worst"])
     if not worst:
         return [Text("No active problems.", style="green")]
-    lines = [Text("Active problems", style="bold")]
+    grid = Table.grid(padding=(0, 2))  # wrapped lines are indented
     for each in worst[:_PROBLEMS]:
-        line = Text(f"{each['severity']:8}", style=SEVERITIES.get(each["severity"], ""))
-        line.append(f"  {subject_text(each)}: {printable(each['kind'])}", style="not bold default")
-        line.append(f"  {printable(each['because'])}", style="not bold default")
-        lines.append(line)
+        text = f"{subject_text(each)}: {printable(each['kind'])}  {printable(each['because'])}"
+        grid.add_row(Text(each["severity"], style=SEVERITIES.get(each["severity"], "")), Text(text))
     more = sum(overview["active"][severity] for severity in ("critical", "warning")) > len(worst[:_PROBLEMS])
     name = printable(next((each["host"] for each in worst if each["host"]), "HOST"))
-    hint = f"Details: flyball diagnose {name}"
-    lines.append(Text(f"{hint}. There may be more problems: flyball events" if more else hint, style="dim"))
-    return lines
+    hint = f"Details: flyball diagnose {name}" + (". There may be more problems: flyball events" if more else "")
+    return [Text("Active problems", style="bold"), grid, Text(hint, style="dim")]
 
 
 def fleet(overview: dict[str, Any]) -> list[dict[str, Any]]:
@@ -126,13 +124,15 @@ def fleet(overview: dict[str, Any]) -> list[dict[str, Any]]:
     return result
 
 
-def hosts_table(found: list[dict[str, Any]]) -> Table:
-    """Return the table of hosts; unknown values are a dash. It fits 80 columns: long names and ages are folded."""
+def hosts_table(found: list[dict[str, Any]], *, narrow: bool = True) -> Table:
+    """Return the table of hosts; unknown values are a dash. A narrow one fits 80 columns: headings have two lines, and
+    long names and ages are folded."""
     table = Table(box=None, pad_edge=False, collapse_padding=True, header_style="dim")
     table.add_column("HOST", overflow="fold", vertical="bottom")
     table.add_column("STATUS", min_width=len("reporting"), vertical="bottom")
-    for title in ("CPU", "MEM", "GPUS", "BUSY", "GPU\nMEM", "TEMP", "LAST\nSEEN", "CLOCK", "UN-\nAVAIL."):
-        table.add_column(title, justify="right", no_wrap=title != "LAST\nSEEN", min_width=5, vertical="bottom")
+    for title in ("CPU", "MEM", "GPUS", "BUSY", "GPU\nMEM", "TEMP", "LAST\nSEEN", "CLOCK\nSKEW", "UN-\nAVAIL."):
+        shown = title if narrow else title.replace("UN-\n", "UN").replace("\n", " ")
+        table.add_column(shown, justify="right", no_wrap=title != "LAST\nSEEN", min_width=5, vertical="bottom")
     for host in found:
         table.add_row(*_row(host), style=None if host["status"] == "up" else STATUSES[host["status"]])
     return table

@@ -10,6 +10,8 @@ MOST_DEVICES = 1_000_000  # as in a specification
 MOST_SAMPLES = 10**15  # as in a specification
 FEWEST_HOURS, MOST_HOURS = 1e-3, 1e6  # a few seconds; more than a century
 MOST_DAYS = 3650.0
+MOST_LEVELS, LARGEST_CHUNK = 32, 1_000_000  # as in flyball_planner.storage
+FEWEST_TOKENS, MOST_TOKENS = 1e-3, 1e12
 
 
 def finite(parameter: typer.CallbackParam, value: float | None) -> float | None:

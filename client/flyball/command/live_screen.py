@@ -18,11 +18,12 @@ def show_live(
     command: str,
     seconds: float = REFRESH_SECONDS,
     console: Console | None = None,
+    instead: str = "flyball hosts --format json",
 ) -> None:
     """Draw until Ctrl-C. Errors of the collector are shown in place, so that the screen survives its restart."""
     terminal = console or Console()
     if not terminal.is_terminal:
-        raise WrongArgument(f"`{command}` needs an interactive terminal; in scripts, use `flyball hosts --format json`")
+        raise WrongArgument(f"`{command}` needs an interactive terminal; in scripts, use `{instead}`")
     screen = Live(console=terminal, auto_refresh=False, screen=True, vertical_overflow="crop")
     with contextlib.suppress(KeyboardInterrupt), screen:
         due = time.monotonic()

@@ -21,8 +21,9 @@ from typing import Any
 from rich.console import Console
 
 from flyball.command.child_process import ChildProcess
-from flyball.command.errors import CommandError
+from flyball.command.errors import CommandError, WrongArgument
 from flyball.command.first_screen import Addresses, Answer, first_screen
+from flyball.command.output import write_view
 from flyball.extras import advice, missing
 
 _CHECK_SECONDS = 0.25
@@ -95,12 +96,10 @@ def check_ports(ports: Mapping[str, int], command: str) -> None:
     """Raise one error about all ports that cannot be used, with options for free ones."""
     reasons = {name: reason for name, port in ports.items() if (reason := _port_fault(port))}
     if reasons:
-        faults = ", ".join(
-            f"cannot use port {ports[name]} of 127.0.0.1 ({name}): {why}" for name, why in reasons.items()
-        )
+        faults = ", ".join(f"port {ports[name]} of 127.0.0.1 ({name}): {why}" for name, why in reasons.items())
         options = " ".join(f"--port-{name} {_free_port()}" for name in reasons)
         raise CommandError(
-            f"{faults}. If a collector runs here already, `flyball hosts` shows its hosts; "
+            f"cannot listen on {faults}. If a collector runs here already, `flyball hosts` shows its hosts; "
             f"otherwise choose other ports: flyball {command} {options}"
         )
 
@@ -129,14 +128,20 @@ def _lock(directory: Path, command: str) -> Iterator[None]:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / ".gitignore").write_text("*\n")
         lock = (directory / "lock").open("w")
+    except (FileExistsError, NotADirectoryError):
+        raise WrongArgument(f"--directory {directory} is a file; name a folder") from None
+    except PermissionError:
+        raise CommandError(f"--directory {directory}: no write permission; name another folder") from None
     except OSError as error:
-        raise CommandError(f"cannot use {directory}: {error.strerror}; name another with --directory") from None
+        raise CommandError(f"--directory {directory}: {error.strerror or error}; name another folder") from None
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            hint = "stop it with Ctrl-C, or use another --directory"
-            raise CommandError(f"`flyball {command}` runs already in {directory}: {hint}") from None
+            raise CommandError(
+                f"another `flyball up` or `flyball demo` uses {directory}. Stop it with Ctrl-C, or name another "
+                f"folder: flyball {command} --directory FOLDER"
+            ) from None
         yield
 
 
@@ -269,12 +274,15 @@ def _show(plan: LocalPlan, hosts: Sequence[Answer], console: Console) -> None:
     )
     console.print()
     for line in first_screen(details, addresses):
-        console.print(line, highlight=False, soft_wrap=not console.is_terminal)
+        if isinstance(line, str):
+            console.print(line, highlight=False, soft_wrap=not console.is_terminal)
+        else:
+            write_view(line, console)
     if len(hosts) > len(details):
         console.print(f"… and {len(hosts) - len(details)} more hosts: flyball hosts", highlight=False)
     if plan.note:
         console.print(f"\n[yellow]{plan.note}[/yellow]", highlight=False)
-    console.print("\n[bold]Ctrl-C[/bold] ends it. The recorded data stays, and is shown again next time.\n")
+    console.print("\nPress [bold]Ctrl-C[/bold] to stop. The recorded data is kept, and shown again next time.\n")
 
 
 def _short(path: Path) -> str:

@@ -56,17 +56,16 @@ def _list() -> CommandResult:
 def _details(name: str) -> CommandResult:
     from flyball_planner.models.families import find_family, model_names, specification_keys
     from flyball_planner.models.transformer.named_shapes import shape_names
-    from flyball_reports.errors import InputError
+    from flyball_reports.errors import InputError, UnknownName
     from flyball_reports.section import ReportTable, Section
-    from flyball_reports.specification.problems import unknown
 
     if name in shape_names():
         return _shape_details(name)
     try:
         family, keys = find_family(name), specification_keys(name)
     except InputError:
-        message = unknown("model", name, (*model_names(), *shape_names()))
-        raise WrongArgument(f"{message} (`flyball models` lists all)") from None
+        known = (*model_names(), *shape_names())
+        raise WrongArgument(str(UnknownName("model", name, known, instead="`flyball models` lists all"))) from None
     rows = tuple(
         (key.name, key.expected, "required" if key.required else str(key.default), key.meaning) for key in keys
     )

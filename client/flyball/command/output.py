@@ -4,6 +4,7 @@ Rich is imported only for a terminal: a pipe starts faster without it, and its l
 """
 
 import os
+import re
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from flyball_reports.section import Chart, Section
 
 UNLIMITED_COLUMNS = 1_000_000
+_INTERVAL = re.compile(r"\([^()]+ … [^()]+\)")  # 61 GiB (55 GiB … 68 GiB)
 
 
 class OutputFormat(StrEnum):
@@ -69,13 +71,17 @@ ResultFormatOption = Annotated[
 
 def check_writable(option: str, path: Path) -> Path:
     """Return the path if a file can be written there; raise before any work is done if not."""
-    existing = path if path.exists() else path.parent
-    if path.is_dir():
-        raise WrongArgument(f"{option} {path} is a folder; name a file in it")
-    if not path.parent.is_dir():
-        raise WrongArgument(f"{option} {path}: there is no folder {path.parent}; create it, or name another")
-    if not os.access(existing, os.W_OK):
-        raise WrongArgument(f"{option} {path}: no write permission for {existing}")
+    try:
+        existing = path if path.exists() else path.parent
+        if path.is_dir():
+            raise WrongArgument(f"{option} {path} is a folder; name a file in it")
+        if not path.parent.is_dir():
+            raise WrongArgument(f"{option} {path}: there is no folder {path.parent}; create it, or name another")
+        writable = os.access(existing, os.W_OK)
+    except PermissionError:  # a folder above it may not be searched
+        existing, writable = path.parent, False
+    if not writable:
+        raise WrongArgument(f"{option} {path}: no write permission for {existing}; name another file")
     return path
 
 
@@ -119,9 +125,9 @@ def console() -> "Console":
     return terminal if terminal.is_terminal else Console(width=UNLIMITED_COLUMNS)
 
 
-def write_view(view: "RenderableType") -> None:
+def write_view(view: "RenderableType", screen: "Console | None" = None) -> None:
     """Print a table or text; lines that go into a pipe or a file have no trailing spaces."""
-    screen = console()
+    screen = screen or console()
     if screen.is_terminal:
         return screen.print(view)
     with screen.capture() as captured:
@@ -142,7 +148,8 @@ def write_result(result: CommandResult, report_format: ResultFormat | None = Non
     if output is None and report_format is ResultFormat.TABLE and sys.stdout.isatty():
         from flyball.command.sections_view import sections_view
 
-        return console().print(sections_view(result.title, result.sections))
+        screen = console()
+        return screen.print(sections_view(result.title, _with_note(result.sections), screen.width))
     text = rendered(result, report_format)
     return typer.echo(text, nl=False) if output is None else write_file(output, text)
 
@@ -172,10 +179,22 @@ def rendered(result: CommandResult, report_format: ResultFormat) -> str:
     if report_format is ResultFormat.MARKDOWN:
         from flyball_reports.markdown import markdown
 
-        return markdown(result.title, result.sections)
+        return markdown(result.title, _with_note(result.sections))
     from flyball.command.sections_text import sections_text
 
-    return sections_text(result.title, result.sections)
+    return sections_text(result.title, _with_note(result.sections))
+
+
+def _with_note(sections: "Sequence[Section]") -> "Sequence[Section]":
+    """Add what figures in brackets mean, if there are any. Pages have it in their footer."""
+    from flyball_reports.figures import INTERVALS
+    from flyball_reports.section import Section
+
+    texts = [text for section in sections for text in section.text]
+    texts += [cell for section in sections for table in section.tables for row in table.rows for cell in row]
+    if not any(_INTERVAL.search(text) for text in texts):
+        return sections
+    return [*sections, Section("", ("", INTERVALS))]
 
 
 def write_new(files: "Mapping[Path, str]") -> None:
@@ -190,8 +209,11 @@ def write_new(files: "Mapping[Path, str]") -> None:
 
 def write_file(path: Path, text: str) -> None:
     """Write a file and report its size on the standard error."""
+    from flyball_reports.errors import write_fault
+    from flyball_reports.figures import size
+
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise CommandError(f"cannot write {path}: {error.strerror or error}") from None
-    typer.echo(f"{path}: {len(text.encode()):,} bytes", err=True)
+        raise CommandError(write_fault(path, error)) from None
+    typer.echo(f"Wrote {path} ({size(len(text.encode()))}).", err=True)

@@ -39,7 +39,7 @@ def prices(
     devices: Annotated[
         int | None, typer.Option(metavar="NUMBER", min=1, max=MOST_DEVICES, help="Number of devices.  [default: 1]")
     ] = None,
-    provider: Annotated[str, typer.Option(metavar="NAME", help="Only offers of this provider.")] = "",
+    provider: Annotated[str, typer.Option(metavar="NAME", help="Only offers of this provider, such as AWS.")] = "",
     live: Annotated[bool, typer.Option("--live", help="Fetch current prices with the package gpuhunt.")] = False,
     format_: ResultFormatOption = None,
     output: OutputOption = None,
@@ -72,7 +72,8 @@ def _known(provider: str) -> str:
     try:
         return str(choice(PROVIDERS).read(SourceValue(provider, 0))) if provider else ""
     except Unfit as fault:
-        raise WrongArgument(f"--provider {provider}: expected {fault}") from None
+        hint = f"; {fault.hint}" if fault.hint else ""
+        raise WrongArgument(f"--provider {provider}: expected {fault}{hint}") from None
 
 
 def _of_device(device: str, hours: float, devices: int, provider: str, live: bool) -> CommandResult:
@@ -90,6 +91,7 @@ def _of_plan(path: Path, provider: str, live: bool) -> CommandResult:
     from flyball_planner.catalogue.prices import of_provider, offers
     from flyball_planner.plan.layout_choice import choose_for
     from flyball_planner.plan.whole_run import whole_seconds
+    from flyball_reports.figures import duration
 
     specification = load(path)
     machine, price = specification.machine, specification.price
@@ -98,7 +100,7 @@ def _of_plan(path: Path, provider: str, live: bool) -> CommandResult:
     provider = provider or price.provider
     offered = _live(machine.device, provider) if live else offers(machine.device)
     found = of_provider(offered, provider, price.region)
-    return _result_of(f"{specification.title}: {hours.middle:,.3g} h", compare(found, hours, machine.devices))
+    return _result_of(f"{specification.title}: {duration(3600 * hours.middle)}", compare(found, hours, machine.devices))
 
 
 def _live(device: "ComputeDevice", provider: str) -> "Sequence[Offer]":

@@ -5,6 +5,16 @@ from typing import Any
 from flyball_reports import figures
 
 DASH = "–"
+REASONS = {
+    "absent": "not present",
+    "denied": "no permission",
+    "unsupported": "not supported",
+    "failed": "failed",
+    "timed_out": "timed out",
+    "stale": "does not change",
+    "unknown": "unknown reason",
+}
+"""Why a reading is unavailable."""
 _BAR_LENGTH = 20
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 
@@ -40,7 +50,7 @@ def reading_text(reading: dict[str, Any]) -> str:
     """Return a reading of the API, with the reason if it is unavailable."""
     if reading["value"] is None:
         why = reading.get("why")
-        return f"unknown: {why['reason'].replace('_', ' ')}" if why else "unknown"
+        return f"unavailable: {REASONS.get(why['reason'], why['reason'])}" if why else "unavailable"
     return str(reading.get("state") or amount(reading["value"], reading["unit"]))
 
 
@@ -58,6 +68,11 @@ def duration(seconds: float) -> str:
 def utc_time(rfc3339: str) -> str:
     """Return a time of the API with date and zone: 2026-11-26 14:03:11 UTC."""
     return f"{rfc3339[:10]} {rfc3339[11:19]} UTC"
+
+
+def clock_text(skew_seconds: float) -> str:
+    """Return how far a host's clock is ahead of the collector's, or behind it."""
+    return f"{amount(abs(skew_seconds), 'seconds')} {'ahead' if skew_seconds >= 0 else 'behind'}"
 
 
 def _seconds(value: float) -> str:

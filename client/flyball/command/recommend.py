@@ -32,7 +32,12 @@ def recommend(
     samples: Annotated[
         int | None,
         typer.Option(
-            "--samples", "-n", metavar="NUMBER", min=1, max=MOST_SAMPLES, help="Samples of a service-bound learner."
+            "--samples",
+            "-n",
+            metavar="NUMBER",
+            min=1,
+            max=MOST_SAMPLES,
+            help="Samples of a hierarchical learner, which waits mostly for its services.",
         ),
     ] = None,
     tokens: Annotated[

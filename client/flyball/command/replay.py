@@ -14,7 +14,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from flyball.command.errors import CommandError, WrongArgument
-from flyball.command.events import NOW
+from flyball.command.events import NOW, time_of
 from flyball.command.gpu_name import gpu_name
 from flyball.command.output import EventFormat, EventFormatOption, console, write_view
 from flyball.command.printable import printable
@@ -25,10 +25,15 @@ from flyball_reports.figures import plural
 if TYPE_CHECKING:
     from flyball_collector.replay.played_events import Played, PlayedEvent
 
-EXAMPLES = ("flyball replay series.csv", "flyball replay --format json a.csv b.csv.gz | jq '.[].kind'")
+EXAMPLES = (
+    "flyball replay series.csv",
+    "flyball replay --format json a.csv b.csv.gz | jq '.[].kind'",
+    "flyball replay --store sqlite:///.flyball/flyball.db --host node-1 --start 2h",
+)
 
 
 WIDE = 130  # columns of a terminal in which an event fits on one line
+_CSV_RUN = "replay"
 _STYLES = {"raised": "bold", "cleared": "dim"}
 _UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 
@@ -36,16 +41,20 @@ _UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 def replay(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="CSV files, also compressed with gzip, or one capsule.", metavar="FILE…"),
+        typer.Argument(help="CSV files, also compressed with gzip, or one capsule.", metavar="[FILE…]"),
     ] = None,
     store: Annotated[
         str, typer.Option(metavar="URL", help="Instead of files: a store, such as sqlite:///flyball.db.")
     ] = "",
     host: Annotated[list[str] | None, typer.Option(metavar="HOST", help="A host of --store; may be repeated.")] = None,
     start: Annotated[
-        str, typer.Option(metavar="TIME", help="Start, with --store: RFC 3339, Unix seconds, or -15m.")
-    ] = "-1h",
-    end: Annotated[str, typer.Option(metavar="TIME", help="End, with --store; not included.")] = "now",
+        str,
+        typer.Option(
+            metavar="TIME",
+            help="Start, with --store: an age such as 30m, 12h or 7d, or a time: 2030-01-31T12:00:00Z.",
+        ),
+    ] = "1h",
+    end: Annotated[str, typer.Option(metavar="TIME", help="End, with --store, in the same form.")] = "now",
     format_: EventFormatOption = EventFormat.TABLE,
 ) -> None:
     """Run the diagnosis on recorded data and list its events.
@@ -59,6 +68,10 @@ def replay(
     """
     if absent := missing("collector"):
         raise CommandError(advice("flyball replay", "collector", absent))
+    if store and files:
+        raise WrongArgument("--store and a file exclude each other; give one")
+    if host and not store:
+        raise WrongArgument("--host belongs to --store; a file is replayed with all its hosts")
     events = _with_progress(_from_store(store, host or [], start, end) if store else _from_files(files or []))
     if format_ is EventFormat.JSONL:
         for event in events:
@@ -67,8 +80,11 @@ def replay(
         _write_array(events)
     else:
         found = list(events)
+        if not found:
+            return typer.echo("No events.")
         write_view(_table(found) if console().width >= WIDE else _list(found))
         typer.echo(plural(len(found), "event"))
+    return None
 
 
 def _from_store(url: str, hosts: Sequence[str], start: str, end: str) -> "Played":
@@ -82,10 +98,11 @@ def _from_store(url: str, hosts: Sequence[str], start: str, end: str) -> "Played
 
     if not hosts:
         raise WrongArgument("--store needs the hosts: add --host; `flyball hosts` lists them")
-    try:
-        start_ns, end_ns = (parse_time(text, time.time_ns()) for text in (start, end))
-    except ValueError as error:
-        raise WrongArgument(f"--start or --end: {printable(error)}") from None
+    start_ns, end_ns = (
+        parse_time(time_of(option, text), time.time_ns()) for option, text in (("--start", start), ("--end", end))
+    )
+    if start_ns >= end_ns:
+        raise WrongArgument(f"--start {printable(start)} is not before --end {printable(end)}")
     try:
         opened = open_existing(url)
         try:
@@ -93,16 +110,19 @@ def _from_store(url: str, hosts: Sequence[str], start: str, end: str) -> "Played
         finally:
             opened.close()
     except (StoreError, ReplayError) as error:
-        raise WrongArgument(f"--store: {error}") from None
+        raise WrongArgument(f"--store {url}: {error}") from None
     if not recording.ticks:
-        raise CommandError(f"the store has no records of {', '.join(map(printable, hosts))} in this period")
+        raise CommandError(
+            f"{url} has no records of {', '.join(map(printable, hosts))} between {printable(start)} and "
+            f"{printable(end)}. Check --host, --start and --end"
+        )
     return play_rows(recording)
 
 
 def _from_files(files: Sequence[Path]) -> "Played":
     if not files:
         raise WrongArgument("name a file, or a store with --store")
-    from flyball_collector.replay import capsule, csv_series
+    from flyball_collector.replay import capsule, csv_rows, csv_series
     from flyball_collector.replay.errors import ReplayError
     from flyball_collector.replay.played_events import play_csv, play_rows
     from flyball_collector.replay.stored_series import recording_of
@@ -111,7 +131,9 @@ def _from_files(files: Sequence[Path]) -> "Played":
         if not any(capsule.is_capsule(file) for file in files):
             series = csv_series.read(files)
             for column in series.ignored:
-                typer.echo(f"flyball: ignored the unknown column {printable(column)!r}", err=True)
+                near = csv_rows.suggestions([column]).partition(": ")[2]
+                hint = f"; {near}" if near else ""
+                typer.echo(f"flyball: ignored the unknown column {printable(column)!r}{hint}", err=True)
             return play_csv(series)
         if len(files) > 1:
             raise WrongArgument("only one capsule can be replayed at a time")
@@ -166,17 +188,25 @@ def _list(events: Sequence["PlayedEvent"]) -> Table:
 
 def _cells(event: "PlayedEvent") -> list[str]:
     gpu = gpu_name(event["gpu"], event["gpu_index"])
-    subject = " ".join(printable(word) for word in (event["host"], gpu, event["resource"] or "") if word)
+    words = (event["host"], gpu, event["resource"] or "", *_rank(event))
+    subject = " ".join(printable(word) for word in words if word)
     left = event["seconds_left"]
     return [
         _time(str(event["time"])),
         event["state"],
         event["kind"],
         subject,
-        f"{event['confidence']:.0%}",
+        f"{100 * event['confidence']:.0f} %",
         "" if left is None else duration(left) if left > 0 else NOW,
         printable(event["because"]),
     ]
+
+
+def _rank(event: "PlayedEvent") -> tuple[str, str]:
+    """Return the run and the rank of an event. Steps of a CSV file belong to no named run."""
+    worker = event["worker"] or ""
+    run = "" if event["run"] in (None, _CSV_RUN) else str(event["run"])
+    return run, f"rank {worker}" if worker.isdecimal() else worker
 
 
 def _time(text: str) -> str:

@@ -6,7 +6,7 @@ import typer
 from msgspec import to_builtins
 
 from flyball.command.errors import CommandError, WrongArgument
-from flyball.command.executors import DaskOption, executors
+from flyball.command.executors import DaskOption, executors, note_unused
 from flyball.command.limits import finite
 from flyball.command.output import (
     CommandResult,
@@ -28,7 +28,12 @@ EXAMPLES = ("flyball scale --sizes 100,1000,10000 -- python train.py --rows {sam
 
 
 def scale(
-    command: Annotated[list[str], typer.Argument(metavar="COMMAND…", help="{samples} is replaced by the size.")],
+    command: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="COMMAND…", help="{samples} is replaced by the size, which is also in the variable FLYBALL_SAMPLES."
+        ),
+    ],
     sizes: Annotated[
         str, typer.Option(metavar="NUMBERS", help="Sizes to run, separated by commas.")
     ] = "100,1000,10000,50000",
@@ -53,6 +58,7 @@ def scale(
     measured_sizes, target_sizes = numbers("--sizes", sizes), numbers("--targets", targets)
     if len(set(measured_sizes)) < FEWEST_SIZES:
         raise WrongArgument(f"--sizes {sizes}: at least {FEWEST_SIZES} different sizes are needed")
+    note_unused(command, ["samples"])
     try:
         with executors(dask, at_once=1) as open_executor:
             points = measure_sizes(
@@ -71,7 +77,7 @@ def scale(
 
 
 def numbers(option: str, words: str) -> "list[int]":
-    """Parse whole numbers that are separated by commas, such as 1000, 10k or 1e6."""
+    """Parse integers that are separated by commas, such as 1000, 10k or 1e6."""
     from flyball_reports.specification.source_value import SourceValue
     from flyball_reports.specification.value_readers import Unfit, integer
 

@@ -1,4 +1,4 @@
-"""Sections of a report in the terminal. Their text is never parsed as markup."""
+"""Sections of a report in the terminal. Their text is never parsed as markup, and never cut."""
 
 from collections.abc import Sequence
 
@@ -10,37 +10,59 @@ from flyball.command.printable import printable
 from flyball_reports.section import ReportTable, Section
 
 _NAME_COLUMNS = 14
+_USUAL_COLUMNS = 80
 TONES = {"good": "green", "warning": "yellow", "bad": "red", "plain": ""}
 
 
-def sections_view(title: str, sections: Sequence[Section]) -> RenderableType:
+def sections_view(title: str, sections: Sequence[Section], columns: int = _USUAL_COLUMNS) -> RenderableType:
     """Return the sections below each other; a section without a title continues under that of the report."""
     shown: list[RenderableType] = [Text(printable(title), style="bold")] if title else []
     for section in sections:
-        shown += _section(section)
+        shown += _section(section, columns)
     return Group(*shown)
 
 
-def _section(section: Section) -> list[RenderableType]:
+def _section(section: Section, columns: int) -> list[RenderableType]:
     tone = TONES.get(section.tone, "")
     shown: list[RenderableType] = [Text(f"\n{printable(section.title)}", style=f"bold {tone}")] if section.title else []
     shown += [Text(printable(paragraph)) for paragraph in section.text]
-    shown += [_table(table, "" if section.title else tone) for table in section.tables]
+    shown += [_table(table, "" if section.title else tone, columns) for table in section.tables]
     shown += [Text(printable(line)) for code in section.code for line in code.text.splitlines()]
-    shown += [Text(f"• {printable(point)}", style=tone if section.tone != "plain" else "") for point in section.points]
-    return shown
+    return shown + [_point(point, tone if section.tone != "plain" else "") for point in section.points]
 
 
-def _table(table: ReportTable, tone: str) -> RenderableType:
-    shown = Table(box=None, pad_edge=False, header_style="dim", show_header=bool(table.heads), padding=(0, 2, 0, 0))
-    width = max((len(row) for row in table.rows), default=len(table.heads))
-    for column in range(width):
-        head = table.heads[column] if column < len(table.heads) else ""
+def _point(text: str, style: str) -> Table:
+    """Return a grid, so that wrapped lines are indented."""
+    grid = Table.grid(padding=(0, 1))
+    grid.add_row(Text("•", style=style), Text(printable(text), style=style))
+    return grid
+
+
+def _table(table: ReportTable, tone: str, columns: int) -> RenderableType:
+    """Return a table that fits the terminal: text is wrapped first, and figures only if that is not enough."""
+    cells = [[printable(row[column]) for row in table.rows if column < len(row)] for column in range(_width(table))]
+    heads = [*map(printable, table.heads), *[""] * len(cells)][: len(cells)]
+    longest = [max(map(len, [head, *column])) for head, column in zip(heads, cells, strict=True)]
+    least = [_least(head, column) for head, column in zip(heads, cells, strict=True)]
+    kept = [longest[column] if column in table.figures else least[column] for column in range(len(cells))]
+    gap = 2 if sum(longest) + 2 * len(cells) <= columns else 1
+    whole_figures = sum(kept) + gap * len(cells) <= columns
+    shown = Table(box=None, pad_edge=False, header_style="dim", show_header=bool(table.heads), padding=(0, gap, 0, 0))
+    for column, head in enumerate(heads):
         figures = column in table.figures
         style = "dim" if not table.heads and column == 0 else tone if not table.heads else ""
-        longest = max((len(row[column]) for row in table.rows), default=0)
-        least = min(longest, _NAME_COLUMNS) if column == 0 else None  # readable in narrow terminals
-        shown.add_column(printable(head), justify="right" if figures else "left", style=style, min_width=least)
+        width = kept[column] if whole_figures else least[column]
+        shown.add_column(head, justify="right" if figures else "left", style=style, min_width=width, overflow="fold")
     for row in table.rows:
         shown.add_row(*(Text(printable(cell)) for cell in row))
     return shown
+
+
+def _width(table: ReportTable) -> int:
+    return max((len(row) for row in table.rows), default=len(table.heads))
+
+
+def _least(head: str, cells: Sequence[str]) -> int:
+    """Return the width of the longest word, as far as a narrow terminal allows."""
+    words = [word for text in cells for word in text.split()]
+    return max([min(_NAME_COLUMNS, max(map(len, words), default=0)), *map(len, head.split())])

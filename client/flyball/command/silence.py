@@ -14,6 +14,8 @@ from flyball.command.output import FormatOption, OutputFormat, write_json, write
 from flyball.command.printable import printable
 from flyball.command.readings import DASH, utc_time
 
+_MOST_DAYS = 365
+
 
 def build() -> typer.Typer:
     """Return the group of commands."""
@@ -31,7 +33,10 @@ def add(
         list[str],
         typer.Argument(
             metavar="NAME=PATTERN…",
-            help="All must match. NAME: kind, severity, host, gpu, run, rank, resource. PATTERN may contain * and ?.",
+            help=(
+                "All must match. NAME: kind, severity, host, gpu, run, rank, resource or alertname. "
+                "PATTERN may contain * and ?."
+            ),
         ),
     ],
     for_: Annotated[str, typer.Option("--for", metavar="DURATION", help="Such as 90s, 30m, 4h or 2d.")] = "1h",
@@ -41,13 +46,13 @@ def add(
     token_file: TokenFileOption = None,
     ca_file: CaFileOption = None,
 ) -> None:
-    """Mute notifications about everything that matches. If a condition was notified before, its end still is."""
-    body = {"matchers": dict(map(_matcher, matchers)), "seconds": seconds("--for", for_), "comment": comment}
+    """Mute notifications about everything that matches. If a condition was notified already, its end is too."""
+    body = {"matchers": dict(map(_matcher, matchers)), "seconds": _length(for_), "comment": comment}
     silence: dict[str, Any] = open_api(url, token_file, ca_file).post("silences", body)
     if format_ is OutputFormat.JSON:
         return write_json(silence)
     until = utc_time(silence["until"]["rfc3339"])
-    return typer.echo(f"{silence['id']}: muted until {until}. To end it: flyball silence end {silence['id']}")
+    return typer.echo(f"Muted until {until}. To end the silence now: flyball silence end {silence['id']}")
 
 
 def list_silences(
@@ -56,7 +61,7 @@ def list_silences(
     token_file: TokenFileOption = None,
     ca_file: CaFileOption = None,
 ) -> None:
-    """List the active silences, in the order of their ends."""
+    """List the active silences, the first to end first."""
     found = open_api(url, token_file, ca_file).get("silences")
     if format_ is OutputFormat.JSON:
         return write_json(found)
@@ -81,7 +86,14 @@ def end(
     open_api(url, token_file, ca_file).delete(f"silences/{segment(id_)}")
     if format_ is OutputFormat.JSON:
         return write_json({"id": id_, "ended": True})
-    return typer.echo(f"{printable(id_)} has ended.")
+    return typer.echo(f"The silence {printable(id_)} has ended.")
+
+
+def _length(text: str) -> float:
+    length = seconds("--for", text)
+    if not 1 <= length <= _MOST_DAYS * 86400:
+        raise WrongArgument(f"--for {text}: expected 1s to {_MOST_DAYS}d")
+    return length
 
 
 def _matcher(text: str) -> tuple[str, str]:

@@ -40,7 +40,7 @@ def use_hardware(path: Path | None) -> None:
     from flyball_planner.catalogue.files import load_hardware
     from flyball_reports.errors import InputError
 
-    read_text(path, "its format is in docs/hardware.md")  # rejects files that are endless or not text
+    read_text(path, "docs/hardware.md shows its format")  # rejects files that are endless or not text
     try:
         load_hardware(path)
     except InputError as error:
@@ -76,7 +76,7 @@ def load_runs(path: Path) -> "MeasuredRuns":
     from flyball_reports.errors import InputError
 
     try:
-        text = read_text(path, "`flyball calibrate --columns` lists its columns")
+        text = read_text(path, "`flyball calibrate --columns` lists the columns of one")
         return read_runs(text, str(path), partial(read_entry, file=str(path), files=beside(path)))
     except InputError as error:
         raise WrongArgument(str(error)) from None
@@ -90,12 +90,14 @@ def beside(path: Path) -> "Callable[[str], str]":
 
 def make_folder(path: Path) -> None:
     """Create the folder of --write."""
-    if path.exists() and not path.is_dir():
-        raise WrongArgument(f"--write {path} is a file; name a folder")
     try:
         path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise WrongArgument(f"--write {path} is a file; name a folder") from None
+    except PermissionError:
+        raise CommandError(f"--write {path}: no permission to create this folder; name another") from None
     except OSError as error:
-        raise CommandError(f"--write {path}: cannot create the folder: {error.strerror or error}") from None
+        raise CommandError(f"--write {path}: cannot create this folder: {error.strerror or error}") from None
 
 
 def bounded_text(path: Path) -> str:
@@ -107,17 +109,21 @@ def bounded_text(path: Path) -> str:
     return content.decode("utf-8")
 
 
-def read_text(path: Path, hint: str = "`flyball examples --write .` writes some to start from") -> str:
-    """Read a text file; `-` is the standard input. The hint is for a file that does not exist."""
+def read_text(path: Path, hint: str = "`flyball examples --write .` writes examples to start from") -> str:
+    """Read a text file; `-` is the standard input. The hint is for a file that does not exist or is empty."""
     import sys
 
+    from flyball_reports.errors import read_fault
+
+    name = "the standard input" if str(path) == "-" else str(path)
     try:
-        if str(path) == "-":
-            return sys.stdin.read(_MOST_BYTES)
-        return bounded_text(path)
-    except FileNotFoundError:
-        raise WrongArgument(f"there is no file {path}; {hint}") from None
+        text = sys.stdin.read(_MOST_BYTES) if str(path) == "-" else bounded_text(path)
+    except FileNotFoundError as error:
+        raise WrongArgument(f"{read_fault(path, error)}; {hint}") from None
     except UnicodeDecodeError:
-        raise WrongArgument(f"{path} is not valid UTF-8") from None
+        raise WrongArgument(f"{name} is not valid UTF-8; save it as UTF-8") from None
     except OSError as error:
-        raise WrongArgument(f"cannot read {path}: {error.strerror or error}") from None
+        raise WrongArgument(read_fault(name, error)) from None
+    if not text.strip():
+        raise WrongArgument(f"{name} is empty; {hint}")
+    return text

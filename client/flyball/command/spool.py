@@ -22,14 +22,18 @@ def inspect(
     directory: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[DIRECTORY]", help="State directory of an agent.  [default: state_directory of the settings]"
+            metavar="[FOLDER]", help="State directory of an agent.  [default: state_directory of the settings]"
         ),
     ] = None,
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """List epochs, files, ranges of records, damage and losses. Files are only read, also while the agent runs."""
+    """List epochs, files, ranges of records, damage and losses.
+
+    Files are only read, so this is safe while the agent runs.
+    """
     if absent := missing("agent"):
         raise CommandError(advice("flyball spool", "agent", absent))
     from flyball_agent.command import main
 
-    raise typer.Exit(main(["spool", "inspect", *([str(directory)] if directory else []), "--format", format_.value]))
+    words = ["spool", "inspect", *([str(directory)] if directory else []), "--format", format_.value]
+    raise typer.Exit(main(words, program="flyball"))

@@ -7,7 +7,14 @@ import typer
 from msgspec import to_builtins
 
 from flyball.command.errors import WrongArgument
-from flyball.command.limits import MOST_SAMPLES, finite
+from flyball.command.limits import (
+    FEWEST_TOKENS,
+    LARGEST_CHUNK,
+    MOST_LEVELS,
+    MOST_SAMPLES,
+    MOST_TOKENS,
+    finite,
+)
 from flyball.command.output import CommandResult, OutputOption, ResultFormatOption, write_result
 from flyball.command.specifications import read_text
 
@@ -17,7 +24,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = ("flyball storage --samples 1000000 --tokens 500", "flyball storage -n 1000000 -t 500 -o storage.html")
 
-COUNTS_FORMAT = "it is a list in JSON: [{level, observations, unique, storage_bytes}, …]"
+COUNTS_FORMAT = "a list in JSON, [{level, observations, unique, storage_bytes}, …]"
 
 
 def storage(
@@ -26,18 +33,34 @@ def storage(
     ],
     tokens: Annotated[
         float,
-        typer.Option("--tokens", "-t", metavar="NUMBER", callback=finite, help="Mean tokens of a sample."),
+        typer.Option(
+            "--tokens",
+            "-t",
+            metavar="NUMBER",
+            min=FEWEST_TOKENS,
+            max=MOST_TOKENS,
+            callback=finite,
+            help="Mean tokens of a sample.",
+        ),
     ],
-    nodes: Annotated[int, typer.Option(metavar="NUMBER", help="Levels of the hierarchy.")] = 4,
-    chunk_size: Annotated[int, typer.Option(metavar="NUMBER", help="Tokens or patterns in one pattern.")] = 15,
+    nodes: Annotated[int, typer.Option(metavar="NUMBER", min=1, max=MOST_LEVELS, help="Levels of the hierarchy.")] = 4,
+    chunk_size: Annotated[
+        int, typer.Option(metavar="NUMBER", min=2, max=LARGEST_CHUNK, help="Tokens or patterns in one pattern.")
+    ] = 15,
     zipf_alpha: Annotated[
-        float, typer.Option(metavar="NUMBER", help="Exponent of Zipf's law; 1 for natural data.")
+        float, typer.Option(metavar="NUMBER", callback=finite, help="Exponent of Zipf's law; near 1 for natural data.")
     ] = 1.0,
-    counts: Annotated[Path | None, typer.Option(metavar="FILE", help=f"Counts of a training; {COUNTS_FORMAT}.")] = None,
+    counts: Annotated[
+        Path | None, typer.Option(metavar="FILE", help=f"Measured counts of a training: {COUNTS_FORMAT}.")
+    ] = None,
     format_: ResultFormatOption = None,
     output: OutputOption = None,
 ) -> None:
-    """Estimate storage with Zipf's law and deduplication. Counts of a real training improve the estimate."""
+    """Estimate the storage of a hierarchical learner, which stores patterns of tokens, and patterns of these patterns.
+
+    Zipf's law predicts how many patterns repeat and are stored only once. Counts of a real training improve the
+    estimate.
+    """
     from flyball_planner.storage.estimator import StorageEstimator
     from flyball_reports.errors import InputError
 
@@ -57,11 +80,11 @@ def _calibrated(estimator: "StorageEstimator", path: Path) -> "StorageEstimator"
     from flyball_planner.storage.level_counts import LevelCount
 
     try:
-        counted = msgspec.json.decode(read_text(path, COUNTS_FORMAT), type=list[LevelCount])
+        counted = msgspec.json.decode(read_text(path, f"expected {COUNTS_FORMAT}"), type=list[LevelCount])
     except msgspec.MsgspecError as error:
-        raise WrongArgument(f"--counts {path}: {error}; {COUNTS_FORMAT}") from None
+        raise WrongArgument(f"--counts {path}: {error}. Expected {COUNTS_FORMAT}") from None
     if not counted:
-        raise WrongArgument(f"--counts {path} has no levels; {COUNTS_FORMAT}")
+        raise WrongArgument(f"--counts {path} has no levels. Expected {COUNTS_FORMAT}")
     return estimator.calibrated(counted)
 
 

@@ -46,7 +46,7 @@ def backup(
     written = _with_hint(lambda: back_up(store, path), url)
     if format_ is OutputFormat.JSON:
         return write_json({"path": str(path), "bytes": written})
-    return typer.echo(f"wrote {path}, {written:,} bytes")
+    return typer.echo(f"Wrote {path} ({written:,} bytes).")
 
 
 def size(config: ConfigOption = None, url: UrlOption = "", format_: FormatOption = OutputFormat.TABLE) -> None:
@@ -74,7 +74,7 @@ def _with_hint(action: Callable[[], Result], url: str) -> Result:
         return action()
     except NoStore as error:
         if url:
-            raise WrongArgument(f"--url: {error}") from None
+            raise WrongArgument(f"--url {url}: {error}") from None
         local = Path(".flyball/flyball.db")
         hint = f". For the store of `flyball up` here: --url sqlite:///{local}" if local.exists() else ""
         raise CommandError(f"{error}{hint}") from None

@@ -8,7 +8,7 @@ import typer
 from msgspec import to_builtins
 
 from flyball.command.errors import CommandError, WrongArgument
-from flyball.command.executors import DaskOption, executors
+from flyball.command.executors import DaskOption, executors, note_unused
 from flyball.command.limits import finite
 from flyball.command.output import (
     CommandResult,
@@ -33,7 +33,13 @@ RANGE = re.compile(r"\s*(-?\d+)\s*-\s*(-?\d+)\s*")
 
 
 def sweep(
-    command: Annotated[list[str], typer.Argument(metavar="COMMAND…", help="{NAME} is replaced by the value of NAME.")],
+    command: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="COMMAND…",
+            help="{NAME} is replaced by the value of NAME, which is also in the variable FLYBALL_NAME.",
+        ),
+    ],
     tried: Annotated[
         list[str] | None,
         typer.Option("--try", metavar="NAME=VALUES", help="Values: 3-10 or 1,2,4; may be repeated."),
@@ -52,7 +58,10 @@ def sweep(
     format_: ResultFormatOption = None,
     output: OutputOption = None,
 ) -> None:
-    """Run your command with every combination of the given values, and rank them by speed."""
+    """Run your command with every combination of the given values, and rank them by speed.
+
+    The speed is that of the samples, or of the "patterns" that the last line of the output counts in JSON.
+    """
     from flyball_planner.sweep.commands import Command
     from flyball_planner.sweep.runner import run_sweep
     from flyball_reports.errors import InputError
@@ -61,6 +70,7 @@ def sweep(
     configurations = _grid(tried or [], samples)
     if retry_failed and journal is None:
         raise WrongArgument("--retry-failed needs --journal, which records the failed configurations")
+    note_unused(command, [words.partition("=")[0] for words in tried or ()])
     try:
         with executors(dask, at_once) as open_executor:
             outcomes = run_sweep(
@@ -78,7 +88,8 @@ def sweep(
     if progress.written < len(outcomes):
         typer.echo(f"{len(outcomes) - progress.written} of {len(outcomes)} were already in {journal}", err=True)
     if all(each.failure for each in outcomes):
-        raise CommandError(f"all {len(outcomes)} configurations failed; the first one: {outcomes[0].failure}")
+        count = f"all {len(outcomes)} configurations" if len(outcomes) > 1 else "the only configuration"
+        raise CommandError(f"{count} failed; {outcomes[0].configuration}: {outcomes[0].failure}")
     write_result(result_of(outcomes), report_format, output)
 
 
@@ -129,31 +140,39 @@ class _ProgressLines:
         self.written = 0
 
     def __call__(self, progress: "SweepProgress") -> None:
-        from flyball_reports.figures import duration
+        from flyball_reports.figures import duration, figure
 
         self.written += 1
         latest = progress.latest
-        result = f"failed: {latest.failure}" if latest.failure else f"{latest.patterns_per_second:,.4g} patterns/s"
+        speed = f"{figure(latest.patterns_per_second)} {_unit([latest])}/s"
+        result = f"failed: {latest.failure}" if latest.failure else speed
         left = f", {duration(progress.remaining_seconds)} left" if progress.remaining_seconds else ""
         typer.echo(f"{progress.done}/{progress.total}{left}  {latest.configuration}  {result}", err=True)
+
+
+def _unit(outcomes: "Sequence[TrialOutcome]") -> str:
+    """Return what the speed counts: patterns if a command has counted some, else its samples."""
+    counted = any(each.patterns != each.configuration.get("samples") for each in outcomes if not each.failure)
+    return "patterns" if counted else "samples"
 
 
 def result_of(outcomes: "Sequence[TrialOutcome]") -> CommandResult:
     """Return the ranking, the effect of each parameter, and the failures."""
     from flyball_planner.sweep.ranking import effects, ranked
-    from flyball_reports.figures import duration
+    from flyball_reports.figures import duration, figure
     from flyball_reports.section import ReportTable, Section
 
     best = ranked(outcomes)
     rows = tuple(
-        (f"{place}", str(each.configuration), f"{each.patterns_per_second:,.4g}", duration(each.seconds))
+        (f"{place}", str(each.configuration), figure(each.patterns_per_second), duration(each.seconds))
         for place, each in enumerate(best[:SHOWN], 1)
     )
     matters = tuple(
         (each.name, f"× {each.ratio:.3g}", _best_value(each.patterns_per_second)) for each in effects(outcomes)
     )
     failed = tuple(f"{each.configuration}: {each.failure}" for each in outcomes if each.failure)
-    sections = [Section("Ranking", tables=(ReportTable(rows, ("", "Configuration", "Patterns/s", "Time"), (0, 2, 3)),))]
+    heads = ("Rank", "Configuration", f"{_unit(best).capitalize()}/s", "Time")
+    sections = [Section("Ranking", tables=(ReportTable(rows, heads, (0, 2, 3)),))]
     if matters:
         table = ReportTable(matters, ("Name", "Best over worst", "Best"), (1,))
         sections.append(Section("Effects", tables=(table,), charts=_charts(outcomes)))

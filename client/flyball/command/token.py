@@ -57,7 +57,10 @@ def build() -> typer.Typer:
 
 
 def add(
-    role: Annotated[TokenRole, typer.Argument(help="A viewer reads; an operator can also change things.")],
+    role: Annotated[
+        TokenRole,
+        typer.Argument(metavar="ROLE", help="viewer or operator. A viewer reads; an operator can also change things."),
+    ],
     name: Annotated[str, typer.Argument(metavar="NAME", help="The owner: a person, or prometheus.")],
     file: Annotated[
         Path | None, typer.Option("--file", metavar="FILE", help="Add the token to this tokens file.")
@@ -70,6 +73,8 @@ def add(
 
     if not name.strip() or not name.isprintable():
         raise WrongArgument("NAME: expected printable text, such as prometheus")
+    if file is not None and os.path.exists(file):  # noqa: PTH110  unlike that of a path, it never raises an error
+        _read(file)
     secret, line = tokens.new_token(tokens.Role[role.name], name)
     if file is None:
         notes = [f"Add this line to the collector's tokens file: {line}"]
@@ -79,7 +84,7 @@ def add(
     if format_ is OutputFormat.JSON:
         (token,) = tokens.parse_tokens(line)
         return write_json({"id": token.id, "role": role.value, "name": name, "token": secret, "line": line})
-    typer.echo("\n".join(notes), err=True)
+    typer.echo("\n".join([*notes, "The token, which cannot be printed again:"]), err=True)
     return typer.echo(secret)
 
 
@@ -104,7 +109,7 @@ def revoke(
     config: ConfigOption = None,
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """Remove a token from the tokens file. A collector that uses the file rejects it from the next request on."""
+    """Remove a token from the tokens file. A collector that uses this file rejects it from the next request on."""
     _check_packages()
     from flyball_collector.security.tokens import revoke_tokens
 
@@ -118,14 +123,17 @@ def revoke(
         typer.echo(f"Revoked {each.role.name.lower()} {printable(each.name)} ({each.id}).")
     if copied:
         return typer.echo("The collector uses a copy of this file. Restart it: systemctl restart flyball-collector")
-    return typer.echo("A collector that uses this file rejects it from the next request on; no restart is needed.")
+    return typer.echo("A collector that uses this file rejects the token from the next request on, without a restart.")
 
 
 def _matching(tokens: Sequence["Token"], wanted: str, path: Path) -> list["Token"]:
     """Return the one token of this id or name."""
     found = [each for each in tokens if each.id == wanted] or [each for each in tokens if each.name == wanted]
     if not found:
-        raise WrongArgument(f"{path} has no token with the id or name {printable(wanted)!r}; see `flyball token list`")
+        from flyball_daemon.help_page import question
+
+        hint = question(wanted, [each.name for each in tokens]) or f"; `flyball token list --file {path}` lists all"
+        raise WrongArgument(f"{path} has no token with the id or name {printable(wanted)!r}{hint}")
     if len(found) > 1:
         ids = ", ".join(each.id for each in found)
         raise WrongArgument(f"{len(found)} tokens have the name {printable(wanted)!r}; revoke one by its id: {ids}")
@@ -169,12 +177,12 @@ def _instructions(file: Path) -> Iterator[str]:
 def _read(path: Path) -> "tuple[Token, ...]":
     from flyball_collector.security.tokens import TokensError, read_tokens
 
-    if not path.exists():
-        raise WrongArgument(f"there is no file {path}; create it with `flyball token add ROLE NAME --file {path}`")
     try:
         return read_tokens(path)
     except TokensError as error:
-        raise WrongArgument(str(error)) from None
+        absent = str(error) == f"there is no file {path}"
+        hint = f". Name the tokens file with --file, or create it: flyball token add ROLE NAME --file {path}"
+        raise WrongArgument(f"{error}{hint if absent else ''}") from None
 
 
 def _write(action: Callable[[], None]) -> None:

@@ -11,7 +11,7 @@ from flyball.command.output import console
 EXAMPLES = ("flyball up", "flyball up --directory /tmp/flyball --port-http 8080")
 
 Directory = Annotated[
-    Path, typer.Option("--directory", "-d", metavar="DIRECTORY", help="Folder of the store, the logs and the spool.")
+    Path, typer.Option("--directory", "-d", metavar="FOLDER", help="Folder of the store, the logs and the spool.")
 ]
 GrpcPort = Annotated[
     int, typer.Option("--port-grpc", metavar="PORT", min=1, max=65535, help="Port for agents, on loopback.")

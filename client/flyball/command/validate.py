@@ -27,7 +27,7 @@ def validate(
             for problem in result["problems"]:
                 typer.echo(problem["text"])
             if result["valid"]:
-                typer.echo(f"{result['file']}: can be planned")
+                typer.echo(f"{result['file']}: valid")
     if not all(result["valid"] for result in results):
         raise typer.Exit(WrongArgument.status)
 

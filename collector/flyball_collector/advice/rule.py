@@ -71,4 +71,4 @@ class Rule:
 
 def share(value: float | None) -> str:
     """Format a share for people; unknown stays visible."""
-    return "unknown" if value is None else f"{value:.0%}"
+    return "unknown" if value is None else f"{100 * value:.0f} %"

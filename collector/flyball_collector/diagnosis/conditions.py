@@ -13,6 +13,7 @@ from flyball_collector.diagnosis.claims import Claims, at
 from flyball_collector.diagnosis.condition_table import ConditionTable
 from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.kinds import KINDS, EventKind
+from flyball_collector.diagnosis.number_format import duration
 from flyball_collector.diagnosis.root_causes import RootCauses
 from flyball_collector.diagnosis.subject import Subject, Subjects
 
@@ -208,7 +209,6 @@ class Conditions:
             self._by_place.get(key, {}).pop((kind.name, subject), None)
         if table is not None and subject in table.subjects.places:
             table.forget(table.subjects.places[subject])
-        minutes = (now_ns - before.raised_ns) / _SECOND / 60
         return replace(
             before,
             time_ns=now_ns,
@@ -216,7 +216,7 @@ class Conditions:
             seconds_left=None,
             seconds_left_low=None,
             seconds_left_high=None,
-            because=because or f"cleared after {minutes:.1f} minutes",
+            because=because or f"cleared after {duration((now_ns - before.raised_ns) / _SECOND)}",
         )
 
     def _store(self, event: Event) -> None:

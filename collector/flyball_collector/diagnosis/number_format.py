@@ -4,18 +4,20 @@ import math
 
 
 def duration(seconds: float) -> str:
-    """Format a time with 2 or 3 significant digits."""
+    """Format a time in whole seconds and at most two units: 12 s, 1 min 50 s, 5 h 12 min, 3 days 4 h."""
     if not math.isfinite(seconds):
         return "unknown time"
-    for unit, name in ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min")):
-        if seconds >= 1.5 * unit:
-            return f"{seconds / unit:.3g} {name}" if seconds < 100 * unit else f"{seconds / unit:.0f} {name}"
+    for large, small, names in ((86_400, 3_600, ("day", "h")), (3_600, 60, ("h", "min")), (60, 1, ("min", "s"))):
+        whole, rest = divmod(round(seconds / small), large // small)
+        if whole:
+            name = "days" if names[0] == "day" and whole != 1 else names[0]
+            return f"{whole} {name}" + (f" {rest} {names[1]}" if rest else "")
     return f"{seconds:.0f} s"
 
 
 def time_left(left: float, low: float, high: float) -> str:
     """Format a time with its interval, or without it if both bounds look the same."""
-    within = "" if duration(low) == duration(high) else f" ({duration(low)} to {duration(high)})"
+    within = "" if duration(low) == duration(high) else f" ({duration(low)} … {duration(high)})"
     return f"{duration(left)}{within}"
 
 

@@ -34,8 +34,8 @@ Metrics of a run over all its ranks, without the label `instance`, for up to 1,0
 _OWN = """\
 ## The collector itself
 These are part of `/metrics` and `/metrics/collector`, together with `process_…` and `python_…`. The units are in the
-names. A *block* is one minute of a host's records. A *definition* describes records: their columns (the *layout*),
-readings that are unavailable, or which process holds which GPU (the *tenancy*).
+names. A *stream* is the connection of an agent. A *block* is one minute of a host's records. A *definition* describes
+records: their columns (the *layout*), readings that are unavailable, or which process holds which GPU (the *tenancy*).
 """
 
 

@@ -58,7 +58,7 @@ def bad_value(parameter: str, what: str, hint: str = "") -> ApiError:
 def near(name: str, known: Iterable[str], listing: str) -> str:
     """Return a hint with similar names, or with the place where names are listed."""
     alike = difflib.get_close_matches(name, list(known)[:5000], n=3, cutoff=0.5)
-    return f"did you mean {', '.join(alike)}?" if alike else f"{listing} lists them"
+    return f"did you mean {' or '.join(map(repr, alike))}?" if alike else f"{listing} lists them"
 
 
 def _answer(status: int, fault: Fault, headers: dict[str, str] | None = None) -> Response[FaultAnswer]:

@@ -99,7 +99,7 @@ async def end_silence(
 
 def _end_ns(request: SilenceRequest, now_ns: int) -> int:
     if bool(request.until) == bool(request.seconds):
-        raise bad_value("until", "expected either until or seconds", "for example seconds: 3600")
+        raise bad_value("until", "expected either until, or seconds above 0", "for example seconds: 3600")
     try:
         until_ns = parse_time(request.until, now_ns) if request.until else now_ns + int(request.seconds * 1e9)
     except ValueError as error:

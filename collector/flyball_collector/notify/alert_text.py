@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from flyball_collector.diagnosis.kinds import BY_NAME
+from flyball_collector.diagnosis.number_format import duration
 from flyball_collector.timeline.entry import Entry
 
 _MAX_LABEL = 256
@@ -99,18 +100,10 @@ def description(entry: Entry) -> str:
     """Return the observation with its place, its confidence and the time left."""
     text = f"{entry.subject_text()}: {entry.because}" if entry.because else entry.subject_text()
     if entry.is_active and entry.seconds_left:  # 0: it happens already, as the reason states
-        text += f"; {duration_text(entry.seconds_left)} left"
+        text += f"; {duration(entry.seconds_left)} left"
     if entry.confidence is not None:
-        text += f" ({entry.confidence:.0%} sure)"
+        text += f" ({100 * entry.confidence:.0f} % confidence)"
     return _plain(text, 2000)
-
-
-def duration_text(seconds: float) -> str:
-    """Return a duration in its largest sensible unit: 90 → 90 s, 600 → 10 min."""
-    for size, unit, minimum in ((86400.0, "d", 172800.0), (3600.0, "h", 7200.0), (60.0, "min", 120.0)):
-        if seconds >= minimum:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def _plain(text: str, limit: int = _MAX_LABEL) -> str:

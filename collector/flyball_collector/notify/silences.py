@@ -80,7 +80,9 @@ def check_matchers(matchers: Mapping[str, str]) -> None:
         raise ValueError("a silence needs at least one matcher, such as host=node-1 or kind=straggler")
     for name, pattern in matchers.items():
         if name not in MATCHED:
-            raise ValueError(f"unknown matcher {name!r}; expected one of {', '.join(MATCHED)}")
+            near = get_close_matches(name, MATCHED, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"unknown matcher {name!r}; expected one of {', '.join(MATCHED)}{hint}")
         if not pattern or len(pattern) > 256:
             raise ValueError(f"{name}: expected a name or a pattern such as node-*, up to 256 characters")
         _check_known(name, pattern)
@@ -93,4 +95,6 @@ def _check_known(name: str, pattern: str) -> None:
     if known is None or any(fnmatchcase(each, pattern) for each in known):
         return
     alike = get_close_matches(pattern, known, n=3, cutoff=0.5)
-    raise ValueError(f"no {name} matches {pattern!r}" + (f"; did you mean {', '.join(alike)}?" if alike else ""))
+    listed = f"; expected one of {', '.join(known)}" if name == "severity" else "; docs/kinds.md lists all kinds"
+    hint = f"; did you mean {' or '.join(map(repr, alike))}?" if alike else listed
+    raise ValueError(f"no {name} matches {pattern!r}{hint}")

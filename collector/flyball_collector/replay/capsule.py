@@ -21,6 +21,7 @@ from flyball_collector.engine.settings import DiagnosisSettings
 from flyball_collector.replay.errors import ReplayError
 from flyball_collector.replay.stored_series import Find, HostRows
 from flyball_collector.store.definitions import definition_id
+from flyball_daemon.file_faults import read_fault
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 FORMAT = 1
@@ -96,7 +97,7 @@ def read(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Contents:
         with path.open("rb") as file:
             body = file.read(max_bytes + 1)  # everything at once, so that later errors are the capsule's fault
     except OSError as error:
-        raise ReplayError(f"{path}: cannot read the file: {error.strerror or error}") from None
+        raise ReplayError(read_fault(path, error)) from None
     if len(body) > max_bytes:
         raise ReplayError(f"{path}: not a capsule: the file has more than {max_bytes:,} bytes")
     return _read(BytesIO(body), str(path), max_bytes)

@@ -5,6 +5,7 @@ import gzip
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from difflib import get_close_matches
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
@@ -13,6 +14,7 @@ import msgspec
 
 from flyball_collector.replay.csv_times import seconds_of
 from flyball_collector.replay.errors import ReplayError
+from flyball_daemon.file_faults import read_fault
 
 GPU_COLUMNS = (
     "gpu_utilization_ratio",
@@ -31,6 +33,7 @@ COLUMNS = ("timestamp", "host", "gpu", *GPU_COLUMNS, *HOST_COLUMNS, *STEP_COLUMN
 NUMBERS = (*GPU_COLUMNS, *HOST_COLUMNS, "step_seconds", "step")
 """The columns of numbers. Bit n of `CsvRow.present` is the n-th."""
 
+_KNOWN = f"known columns are {', '.join(COLUMNS)}"
 _GZIP = b"\x1f\x8b"  # the beginning of gzip files (RFC 1952)
 _UNKNOWN = frozenset({"", "nan", "null", "none", "n/a", "na"})
 _MAX_NUMBER = 1e15
@@ -57,9 +60,11 @@ def read_rows(path: Path | str, ignored: dict[str, None]) -> Iterator[CsvRow]:
             yield from _rows(file, str(path), ignored)
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
-        raise ReplayError(f"{path}: not valid UTF-8: byte 0x{byte:02x}; save the file as UTF-8") from None
-    except (OSError, EOFError, csv.Error) as error:
-        raise ReplayError(f"{path}: cannot read the file: {getattr(error, 'strerror', None) or error}") from None
+        raise ReplayError(f"{path} is not valid UTF-8 (byte 0x{byte:02x}); save it as UTF-8") from None
+    except OSError as error:
+        raise ReplayError(read_fault(path, error)) from None
+    except (EOFError, csv.Error) as error:
+        raise ReplayError(f"cannot read {path}: {error}") from None
 
 
 class _BadCell(Exception):
@@ -125,17 +130,21 @@ def _fault(columns: Sequence[str]) -> str | None:
     duplicates = [column for column in COLUMNS if columns.count(column) > 1]
     if duplicates:
         return f"duplicate column {duplicates[0]!r}; name each column once"
+    if not any(columns):
+        return f"the file is empty; {_KNOWN}"
     if "timestamp" not in columns:
         other = next((mark for mark in (";", "\t", "|") if len(columns) == 1 and mark in columns[0]), None)
-        hint = (
-            f"columns are separated by {other!r}; expected commas"
-            if other
-            else f"known columns are {', '.join(COLUMNS)}"
-        )
-        return f"no column 'timestamp'; {hint}"
+        separator = f"columns are separated by {other!r}; expected commas" if other else ""
+        return f"no column 'timestamp'; {separator or suggestions(columns) or _KNOWN}"
     if not set(columns) & {*GPU_COLUMNS, *HOST_COLUMNS, "step_seconds"}:
-        return f"no column with readings; known columns are {', '.join(COLUMNS)}"
+        return f"no column with readings; {suggestions(columns) or _KNOWN}"
     return None
+
+
+def suggestions(columns: Iterable[str]) -> str:
+    """Return a question for each unknown column that is similar to a known one."""
+    near = {name: get_close_matches(name, COLUMNS, n=1, cutoff=0.7) for name in columns if name not in COLUMNS}
+    return "; ".join(f"{name!r}: did you mean {found[0]!r}?" for name, found in near.items() if found)
 
 
 def _number(cell: str, column: str) -> float | None:

@@ -79,7 +79,7 @@ class Authority:
         for file in (self.ca_file, self.ca_key_file):
             if file.exists():
                 raise CertificateError(
-                    f"{file} exists already: nothing was changed. Use another directory, or extend it: "
+                    f"{file} exists already: nothing was changed. Name another folder, or extend it: "
                     f"flyball certs renew ca -d {self._directory}"
                 )
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -132,6 +132,8 @@ class Authority:
 
     def list(self) -> list[Issued]:
         """Return the certificates: that of the authority, then those of collectors and agents."""
+        if not self.ca_file.exists():
+            raise self._missing()
         return [self._read("ca", None), *self._listed(Part.COLLECTOR), *self._listed(Part.AGENT)]
 
     def _listed(self, part: Part) -> Iterator[Issued]:
@@ -152,13 +154,17 @@ class Authority:
 
     def _load_ca(self) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
         if not self.ca_file.exists() or not self.ca_key_file.exists():
-            raise CertificateError(
-                f"{self._directory} has no certificate authority; create one: flyball certs init {self._directory}"
-            )
+            raise self._missing()
         certificate, key = load_certificate(self.ca_file), load_key(self.ca_key_file)
         if not isinstance(key, ec.EllipticCurvePrivateKey) or not is_key_of(certificate, key):
             raise CertificateError(f"{self.ca_key_file} is not the key of {self.ca_file}; restore both from one backup")
         return key, certificate
+
+    def _missing(self) -> CertificateError:
+        return CertificateError(
+            f"{self._directory} has no certificate authority. Name its folder with --directory, or create one: "
+            f"flyball certs init {self._directory}"
+        )
 
     def _builder(
         self, subject: x509.Name, issuer: x509.Name, public: ec.EllipticCurvePublicKey

@@ -32,13 +32,13 @@ def _grpc_fault(settings: CollectorSettings) -> str | None:
     }
     missing = [key for key, value in files.items() if not value]
     if 0 < len(missing) < len(files):
-        return f"{' and '.join(missing)} not set: set all of {', '.join(files)}, or none"
+        return f"{' and '.join(missing)}: not set; set all of {', '.join(files)}, or none"
     if not missing or settings.insecure or is_loopback(host):
         return None
     return (
         f"grpc.listen is {grpc.listen}, beyond loopback, without TLS: anyone on the network could send records as "
         "any host. Create the files with `flyball certs init` and `flyball certs issue --collector`, and set "
-        "grpc.ca_file, grpc.certificate_file and grpc.key_file; or listen on 127.0.0.1, or set insecure = true"
+        "grpc.ca_file, grpc.certificate_file and grpc.key_file; or listen on 127.0.0.1, or use --insecure"
     )
 
 

@@ -9,6 +9,8 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
+from flyball_daemon.file_faults import read_fault, write_fault
+
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
 
 
@@ -48,7 +50,7 @@ def write_once(file: Path, content: bytes, mode: int) -> None:
     except FileExistsError:
         raise CertificateError(f"{file} exists already: nothing was changed") from None
     except OSError as error:
-        raise CertificateError(f"cannot write {file}: {error.strerror}") from None
+        raise CertificateError(write_fault(file, error)) from None
     finally:
         temporary.unlink()
 
@@ -68,7 +70,7 @@ def _write_beside(file: Path, content: bytes, mode: int) -> Path:
             stream.flush()
             os.fsync(stream.fileno())
     except OSError as error:
-        raise CertificateError(f"cannot write {file}: {error.strerror}") from None
+        raise CertificateError(write_fault(file, error)) from None
     return temporary
 
 
@@ -76,7 +78,7 @@ def _content(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise CertificateError(f"cannot read {file}: {error.strerror}") from None
+        raise CertificateError(read_fault(file, error)) from None
 
 
 def certificate_pem(certificate: x509.Certificate) -> bytes:

@@ -17,9 +17,11 @@ import structlog
 
 from flyball_collector.security.pem import CertificateError, replace_file
 from flyball_collector.settings import HttpSettings
+from flyball_daemon.file_faults import read_fault, write_fault
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MAX_TOKEN_BYTES = 512
+_MAX_FILE_BYTES = 4_000_000  # forty thousand tokens
 _log = structlog.stdlib.get_logger(__name__)
 
 
@@ -63,8 +65,8 @@ def _lines(text: str, source: str) -> Iterator[Token | None]:
         role = next((role for role in Role if role.name.lower() == words[0]), None)
         if role is None or len(words) < 3 or not _DIGEST.fullmatch(words[1].lower()):
             raise TokensError(
-                f"{source}, line {number}: expected `ROLE SHA256-OF-TOKEN NAME` with ROLE viewer or operator "
-                "and 64 hexadecimal digits (printf %s TOKEN | sha256sum)"
+                f"{source}:{number}: not a line of a tokens file; expected `ROLE SHA256-OF-TOKEN NAME` with ROLE "
+                "viewer or operator and 64 hexadecimal digits (printf %s TOKEN | sha256sum)"
             )
         yield Token(role, bytes.fromhex(words[1]), words[2].strip())
 
@@ -93,9 +95,14 @@ def read_tokens(path: Path) -> tuple[Token, ...]:
 
 
 def add_token_line(path: Path, line: str) -> None:
-    """Append a line to a tokens file. All users may read a new file: the collector has to, and it holds only hashes."""
-    is_new = not path.exists()
+    """Append a line to a tokens file; a file with other content is not changed.
+
+    All users may read a new file: the collector has to, and it holds only hashes.
+    """
     try:
+        is_new = not path.exists()
+        if not is_new:
+            read_tokens(path)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         with os.fdopen(descriptor, "r+b") as file:
             content = file.read()
@@ -104,7 +111,7 @@ def add_token_line(path: Path, line: str) -> None:
             separator = "" if content[-1:] in {b"", b"\n"} else "\n"
             file.write(f"{separator}{line}\n".encode())
     except OSError as error:
-        raise TokensError(f"cannot write {path}: {error.strerror}") from None
+        raise TokensError(write_fault(path, error)) from None
 
 
 def revoke_tokens(path: Path, revoked: Sequence[Token]) -> None:
@@ -118,17 +125,24 @@ def revoke_tokens(path: Path, revoked: Sequence[Token]) -> None:
         replace_file(path, "".join(f"{line}\n" for line in kept).encode(), stat.S_IMODE(before.st_mode))
         with contextlib.suppress(OSError):  # only root may give a file to another user
             os.chown(path, before.st_uid, before.st_gid)
-    except (OSError, CertificateError) as error:
-        raise TokensError(f"cannot write {path}: {error}") from None
+    except CertificateError as error:
+        raise TokensError(str(error)) from None
+    except OSError as error:
+        raise TokensError(write_fault(path, error)) from None
 
 
 def _read_text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise TokensError(f"{path} is not valid UTF-8") from None
+        with path.open("rb") as file:
+            content = file.read(_MAX_FILE_BYTES + 1)  # a device may have no end
     except OSError as error:
-        raise TokensError(f"cannot read {path}: {error.strerror}") from None
+        raise TokensError(read_fault(path, error)) from None
+    if len(content) > _MAX_FILE_BYTES:
+        raise TokensError(f"{path} is larger than {_MAX_FILE_BYTES // 10**6} MB, so it is not a tokens file")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise TokensError(f"{path} is not valid UTF-8, so it is not a tokens file") from None
 
 
 class TokensFile:
@@ -185,7 +199,7 @@ def split_listen(listen: str) -> tuple[str, int]:
     """Split `host:port`, `[v6]:port` or `:port`. Raises `ValueError` with the reason if it is neither of them."""
     host, colon, port = listen.rpartition(":")
     if not colon or not port.isdigit() or not 0 <= int(port) <= 65535:
-        raise ValueError(f"listen address {listen!r}: expected host:port")
+        raise ValueError(f"expected host:port, such as 127.0.0.1:3591, not {listen!r}")
     return host.strip("[]"), int(port)
 
 
@@ -208,6 +222,6 @@ def listening_fault(settings: HttpSettings, *, insecure: bool) -> str | None:
     if not missing:
         return None
     return (
-        f"http.listen is {settings.listen}, beyond loopback, but {', '.join(missing)} not set: anyone on the network "
+        f"http.listen is {settings.listen}, beyond loopback, without {', '.join(missing)}: anyone on the network "
         "could read the fleet. Set them, listen on 127.0.0.1, or use --insecure"
     )

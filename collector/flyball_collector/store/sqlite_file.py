@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from flyball_collector.store.contract import StoreError, StoreUnavailable
+from flyball_daemon.file_faults import write_fault
 
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x466C7962  # "Flyb": identifies our files
@@ -71,7 +72,7 @@ _REMEDIES: dict[int, tuple[type[StoreError], str]] = {
     sqlite3.SQLITE_PROTOCOL: (StoreUnavailable, "file locks do not work there: use a local disk, not NFS"),
     sqlite3.SQLITE_NOMEM: (StoreUnavailable, "out of memory"),
     sqlite3.SQLITE_CORRUPT: (StoreError, "the file is damaged: restore a backup, or move it away to start empty"),
-    sqlite3.SQLITE_NOTADB: (StoreError, "not a SQLite file: set another path, or move it away"),
+    sqlite3.SQLITE_NOTADB: (StoreError, "it is not a SQLite file: name another path, or move it away"),
 }
 
 
@@ -85,9 +86,7 @@ def store_errors(path: Path, doing: str) -> Iterator[None]:
         kind, remedy = _REMEDIES.get(code & 0xFF, (StoreError, "unexpected error: please report it"))
         raise kind(f"{doing} in {path} failed: {error}; {remedy}") from error
     except OSError as error:
-        raise StoreUnavailable(
-            f"{doing} in {path} failed: {error}; check the folder, the owner and the mode"
-        ) from error
+        raise StoreUnavailable(f"{doing} failed: {write_fault(path, error)}") from error
 
 
 class SqliteFile:

@@ -9,36 +9,40 @@ from flyball_collector.store.memory import MemoryStore
 from flyball_collector.store.sqlite import SqliteStore
 
 
+class WrongStoreUrl(StoreError):
+    """A URL that names no store."""
+
+
 def open_store(url: str) -> Store:
     """Open the store of `store.url`: `sqlite:///relative`, `sqlite:////absolute` or `memory:`."""
     scheme = url.partition(":")[0]
     opener = _OPENERS.get(scheme)
     if opener is None:
         known = ", ".join(f"{name}:" for name in sorted(_OPENERS))
-        raise StoreError(f"store.url {url!r}: unknown scheme {scheme!r}; expected {known}")
+        raise WrongStoreUrl(f"store URL {url!r}: unknown scheme {scheme!r}; expected one of {known}")
     return opener(url)
 
 
 def open_existing(url: str) -> Store:
     """Open an existing store. A missing one is an error instead of being created."""
     if url.startswith("memory:"):
-        raise StoreError("store.url is memory: such a store exists only inside its collector and cannot be opened")
+        raise WrongStoreUrl(f"store URL {url!r}: such a store exists only inside its collector and cannot be opened")
     file = Path(unquote(url.removeprefix("sqlite:///")))
     if url.startswith("sqlite:") and not file.exists():
-        raise StoreError(f"{file} does not exist; check store.url")
+        raise StoreError(f"there is no store {file}; check store.url or --url")
     return open_store(url)
 
 
 def _open_sqlite(url: str) -> Store:
     parts = urlsplit(url)
     if parts.netloc or len(parts.path) < 2:
-        raise StoreError(f"store.url {url!r}: expected sqlite:////absolute/path or sqlite:///relative/path")
+        raise WrongStoreUrl(f"store URL {url!r}: expected sqlite:////absolute/path or sqlite:///relative/path")
     return SqliteStore(unquote(parts.path[1:]))
 
 
 def _open_memory(url: str) -> Store:
     if url.removeprefix("memory:") not in {"", "//"}:
-        raise StoreError(f"store.url {url!r}: expected only memory:")
+        raise WrongStoreUrl(f"store URL {url!r}: expected only memory:")
     return MemoryStore()
 
 

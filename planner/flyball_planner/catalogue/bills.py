@@ -10,6 +10,7 @@ from flyball_planner.catalogue.devices import find_device
 from flyball_planner.catalogue.prices import Offer
 from flyball_planner.interval import Interval
 from flyball_reports.errors import InputError
+from flyball_reports.figures import money, plural
 
 
 class Bill(Struct, frozen=True):
@@ -32,7 +33,7 @@ class Bill(Struct, frozen=True):
     def description(self) -> str:
         """Return a line with the cost and the price's region and date."""
         idle = f", {self.idle_devices} of their devices idle" if self.idle_devices else ""
-        return f"${self.usd:,.2f} with {self.instances} x {self.offer.description()}{idle}"
+        return f"{money(self.usd)} with {self.instances} × {self.offer.description()}{idle}"
 
 
 def compare(
@@ -51,7 +52,7 @@ def compare(
     least = hours.low if isinstance(hours, Interval) else hours
     if not 0 <= least < inf or devices < 1 or repeated < 0:
         raise InputError(
-            f"cannot compute a price for {hours} hours, {devices} devices and {repeated:.0%} repeated on spot"
+            f"cannot compute a price for {hours} hours, {devices} devices and {100 * repeated:.0f} % repeated on spot"
         )
     span = hours if isinstance(hours, Interval) else Interval.exactly(hours)
     together = {name: min(devices, find_device(name).devices_a_node) for name in {each.device for each in found}}
@@ -76,7 +77,7 @@ def _with_caveat(offer: Offer, together: int) -> Offer:
     """Add a caveat to an offer whose instances are smaller than a node."""
     if offer.devices >= together:
         return offer
-    caveat = f"only {offer.devices:g} of a node's {together} devices together, the others over a network"
+    caveat = f"only {plural(round(offer.devices), 'device')} per instance, so devices communicate over a network"
     return replace(offer, caveat="; ".join(filter(None, (offer.caveat, caveat))))
 
 

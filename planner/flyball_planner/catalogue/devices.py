@@ -121,6 +121,9 @@ def based(entry: Entry, place: Place) -> Entry:
     return {**row, "aliases": "", "source": f"as {model}, except {', '.join(sorted(given.keys() - {'name'}))}", **given}
 
 
+ALL_DEVICES = "`flyball hardware` lists all; a hardware file or register_hardware() adds your own"
+
+
 def _only(name: str, index: Index) -> ComputeDevice:
     fitting = {
         each.name: each for reading in readings(name) for known, each in index.items() if reading and reading <= known
@@ -129,9 +132,8 @@ def _only(name: str, index: Index) -> ComputeDevice:
         raise SeveralDevices(name, fitting)
     if not fitting:
         known = chain((each.name for each in devices()), profiles())
-        raise UnknownName(
-            "hardware", name, known, instead="`flyball hardware --list` shows all, register_hardware() adds your own"
-        )
+        others = (alias for each in devices() for alias in each.aliases)
+        raise UnknownName("device", name, known, instead=ALL_DEVICES, others=others)
     return next(iter(fitting.values()))
 
 

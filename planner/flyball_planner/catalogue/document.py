@@ -28,23 +28,31 @@ devices:
 HEAD = f"""\
 # Hardware
 
-This is the planner's catalogue, generated from its data files (`make generated`). `flyball hardware --details NAME`
-shows the sources of each value, and where they disagree.
+These are the devices, links, networks, disks and prices that the planner knows. The page is generated from its data
+files (`make generated`). `flyball hardware --details NAME` shows the sources of each value, and where they disagree.
 
-- Names may be spelled in any usual way: `A100-SXM-80GB`, `a100_80gb` and `NVIDIA A100-SXM4-80GB` are the same device.
-- Rates are dense (without sparsity). For GeForce cards they are the rates with FP32 accumulation, which PyTorch uses.
-- Memory is in GiB, as vendors count it. *Visible* is what the driver reports after error correction.
-- Links are one way; vendors add up both directions. Latencies are NCCL's own.
-- Prices change. Each one has its region and date and is never shown without them.
+- *Names* may be spelled in any usual way: `A100-SXM-80GB`, `a100_80gb` and `NVIDIA A100-SXM4-80GB` are the same device.
+- *T/s*: peak rates in 10¹² operations per second (TFLOP/s, for int8 TOP/s), dense (without sparsity). For GeForce cards
+  they are the rates with FP32 accumulation, which PyTorch uses. An empty cell: the format is not supported, or its rate
+  is unknown.
+- *GiB*: memory as vendors count it. *Visible MiB*: what the driver reports, after error correction takes its share.
+- *GB/s*: bandwidth of the memory. *W*: power limit of the board, or nominal power of a processor.
+- *Confidence*: how reliable the sources of the values are: high, medium or low.
+- Rates of links are for one direction; data sheets often add up both. *µs*: the latency that NCCL assumes for a link,
+  or the latency of one access to storage.
+- Prices change. Each one is shown with its region and date, or as undated if its source has no date.
 
 ## Your own hardware
 
-Pass a YAML, JSON or CSV file with `--hardware-file`, or pass the same keys to `register_hardware`. A message about a
-fault names its line, its key, the expected value and the nearest known name. A file with a fault adds no device.
+Pass a YAML, JSON or CSV file with `--hardware-file`, or pass the same keys to `register_hardware`. An error message
+names the line, the key, the expected value and the nearest known name. A file with an error adds no device.
 
 ```yaml
 {EXAMPLE}```
 """
+
+PROFILES = "A profile is a short name for a device, a number format and a number of devices: `hardware: RTX_4090_fp16`."
+PRICES = "`flyball prices DEVICE` lists the offers. The dates are those of the oldest and the newest dated price."
 
 FORMATS = (
     NumberFormat.FP32,
@@ -63,22 +71,28 @@ def page() -> str:
     parts = (
         HEAD,
         _keys(),
-        _table("Named profiles", ("profile", "device", "format", "devices"), _profiles()),
+        _table("Named profiles", ("profile", "device", "format", "devices"), _profiles(), note=PROFILES),
         _table("Accelerators", ACCELERATOR_HEADS, [_accelerator(each) for each in accelerators]),
         _table("Processors", PROCESSOR_HEADS, [_processor(each) for each in processors]),
-        _table("Links", ("link", "place", "GB/s one way", "µs"), _links()),
-        _table("Networks", ("network", "Gbit/s", "per"), _networks()),
+        _table("Links between devices", ("link", "place", "GB/s one way", "latency, µs"), _links()),
+        _table("Networks between nodes", ("network", "Gbit/s", "per"), _networks()),
         _table("Storage", STORAGE_HEADS, [tuple(row[key] for key in STORAGE_KEYS) for row in table("storage")]),
-        _table("Prices", ("provider", "offers", "devices", "dates"), _prices()),
-        _table("Left out", ("item", "part", "reason"), [(r["name"], r["what"], r["why"]) for r in table("left_out")]),
+        _table("Prices", ("provider", "offers", "devices", "dates"), _prices(), note=PRICES),
+        _table(
+            "Not in the catalogue",
+            ("item", "part left out", "reason"),
+            [(r["name"], r["what"], r["why"]) for r in table("left_out")],
+        ),
     )
     return "\n".join(parts)
 
 
 def _keys() -> str:
-    rows = [("`like`", "the name of a device, whose values are used for all missing keys")]
-    rows += [(f"`{name}`", key.expected + (" (required)" if key.required else "")) for name, key in KEYS.items()]
-    return _table("Keys", ("key", "expected"), rows, level=3)
+    rows = [("`like`", "the name of a device", "use the values of that device for all missing keys")]
+    rows += [
+        (f"`{name}`", key.expected + (" (required)" if key.required else ""), key.meaning) for name, key in KEYS.items()
+    ]
+    return _table("Keys", ("key", "expected", "meaning"), rows, level=3)
 
 
 def _profiles() -> list[tuple[str, ...]]:
@@ -127,7 +141,7 @@ def _networks() -> list[tuple[str, ...]]:
     return [(row["name"], row["gigabits_per_second"], row["scope"]) for row in table("networks")]
 
 
-STORAGE_HEADS = ("storage", "read MB/s", "write MB/s", "reads/s", "writes/s", "µs", "per", "confidence")
+STORAGE_HEADS = ("storage", "read MB/s", "write MB/s", "reads/s", "writes/s", "latency, µs", "per", "confidence")
 STORAGE_KEYS = (
     "name", "read_mb_per_second", "write_mb_per_second", "read_operations_per_second", "write_operations_per_second",
     "latency_microseconds", "scope", "confidence",
@@ -150,6 +164,7 @@ def _figure(value: float | None, unit: float) -> str:
     return "" if value is None else f"{value / unit:.6g}"
 
 
-def _table(title: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], level: int = 2) -> str:
-    lines = [f"{'#' * level} {title}\n", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+def _table(title: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], level: int = 2, note: str = "") -> str:
+    opening = [f"{'#' * level} {title}\n", *([f"{note}\n"] if note else [])]
+    lines = [*opening, f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"

@@ -26,7 +26,7 @@ class Place(Struct, frozen=True):
     def at(self, key: str) -> str:
         """Return the place of a key in words."""
         line = self.lines.get(key, self.line)
-        return f"{self.source}, line {line}" if line else self.source
+        return f"{self.source}:{line}" if line else self.source
 
 
 class BadEntry(InputError):
@@ -42,6 +42,7 @@ class EntryKey(Struct, frozen=True):
 
     expected: str
     read: Callable[[str], object]
+    meaning: str
     required: bool = False
 
 
@@ -68,7 +69,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 NUMBER = "a number above 0"
-COUNT = "a whole number above 0"
+COUNT = "an integer above 0"
 KINDS = ", ".join(DeviceKind)
 RATES = {
     "fp32_tflops": NumberFormat.FP32,
@@ -80,30 +81,41 @@ RATES = {
     "fp4_tflops": NumberFormat.FP4,
 }
 KEYS: dict[str, EntryKey] = {
-    "name": EntryKey("a name", str, required=True),
-    "kind": EntryKey(f"one of {KINDS}", lambda text: DeviceKind(text.casefold())),
-    "vendor": EntryKey("a name", str),
-    "architecture": EntryKey("a name", str),
-    "capability": EntryKey("a compute capability such as 9.0", str),
-    "memory_gib": EntryKey(f"{NUMBER}, in GiB (80 for an “80 GB” card)", _number, required=True),
-    "visible_mib": EntryKey(f"{NUMBER}, in MiB, as reported by nvidia-smi", _number),
-    "memory_type": EntryKey("a name such as HBM3", str),
-    "memory_gb_per_second": EntryKey(f"{NUMBER}, in GB/s", _number, required=True),
-    **{key: EntryKey(f"{NUMBER}, in units of 10¹² per second, without sparsity", _number) for key in RATES},
-    "tensor_cores": EntryKey("yes or no", _flag),
-    "link": EntryKey("a link such as NVLink 4", str),
-    "link_gb_per_second": EntryKey(f"{NUMBER}, in GB/s, one way", _number),
-    "host_link": EntryKey("a link such as PCIe 4.0 x16", str),
-    "devices_a_node": EntryKey(COUNT, _count),
-    "network": EntryKey("a network such as 8 x InfiniBand NDR", str),
-    "power_watts": EntryKey(f"{NUMBER}, in watts", _number),
-    "slowdown_celsius": EntryKey(f"{NUMBER}, in °C", _number),
-    "cores": EntryKey(COUNT, _count),
-    "launch_year": EntryKey("a year", _count),
-    "aliases": EntryKey("names separated by semicolons", _names),
-    "confidence": EntryKey("a word", str),
-    "source": EntryKey("the source of the values", str),
-    "note": EntryKey("a text", str),
+    "name": EntryKey("a name", str, "the device's name", required=True),
+    "kind": EntryKey(
+        f"one of {KINDS}",
+        lambda text: DeviceKind(text.casefold()),
+        "kind of device (default: gpu); unified: Apple silicon",
+    ),
+    "vendor": EntryKey("a name", str, "vendor of the device"),
+    "architecture": EntryKey("a name", str, "generation of the device, such as Hopper"),
+    "capability": EntryKey("a compute capability such as 9.0", str, "NVIDIA's compute capability"),
+    "memory_gib": EntryKey(
+        f"{NUMBER}, in GiB (80 for an “80 GB” card)", _number, "memory of one device", required=True
+    ),
+    "visible_mib": EntryKey(f"{NUMBER}, in MiB, as reported by nvidia-smi", _number, "memory of an empty device"),
+    "memory_type": EntryKey("a name such as HBM3", str, "kind of memory"),
+    "memory_gb_per_second": EntryKey(f"{NUMBER}, in GB/s", _number, "bandwidth of the memory", required=True),
+    **{
+        key: EntryKey(
+            f"{NUMBER}, in 10¹² operations per second, without sparsity", _number, f"peak rate in {each.value}"
+        )
+        for key, each in RATES.items()
+    },
+    "tensor_cores": EntryKey("yes or no", _flag, "whether the device has matrix units"),
+    "link": EntryKey("a link such as NVLink 4", str, "link between devices of one node"),
+    "link_gb_per_second": EntryKey(f"{NUMBER}, in GB/s, one way", _number, "rate of that link"),
+    "host_link": EntryKey("a link such as PCIe 4.0 x16", str, "link to the host"),
+    "devices_a_node": EntryKey(COUNT, _count, "number of devices in one node"),
+    "network": EntryKey("a network such as 8 x InfiniBand NDR", str, "network between nodes"),
+    "power_watts": EntryKey(f"{NUMBER}, in watts", _number, "power limit of one device"),
+    "slowdown_celsius": EntryKey(f"{NUMBER}, in °C", _number, "temperature at which the device slows down"),
+    "cores": EntryKey(COUNT, _count, "cores of a processor"),
+    "launch_year": EntryKey("a year", _count, "year in which the device appeared"),
+    "aliases": EntryKey("names separated by semicolons", _names, "other names of the device"),
+    "confidence": EntryKey("a word such as high, medium or low", str, "how reliable the values are"),
+    "source": EntryKey("a text", str, "where the values come from"),
+    "note": EntryKey("a text", str, "shown with the device in verbose reports"),
 }
 
 
@@ -154,7 +166,7 @@ def _value(key: EntryKey, text: str, place: Place, name: str) -> object:
     try:
         return key.read(text)
     except (ValueError, KeyError):
-        raise BadEntry(place, name, f"expected {key.expected}, found {text!r}") from None
+        raise BadEntry(place, name, f"expected {key.expected}, not {text!r}") from None
 
 
 def _link(name: str | None, gigabytes: float | None, place: Place, key: str) -> DeviceLink | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flyball_planner.catalogue.devices import REGISTRY, based
 from flyball_planner.catalogue.entries import BadEntry, Entry, Place, device
 from flyball_planner.catalogue.hardware import ComputeDevice
-from flyball_reports.errors import InputError
+from flyball_reports.errors import InputError, read_fault
 
 if TYPE_CHECKING:
     from flyball_reports.specification.source_value import SourceValue as Node
@@ -22,8 +22,10 @@ def load_hardware(path: str | Path) -> tuple[ComputeDevice, ...]:
     file = Path(path)
     try:
         text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the hardware file {file}: {error}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{file} is not valid UTF-8") from None
+    except OSError as error:
+        raise InputError(read_fault(file, error)) from None
     found = read_hardware(text, file.suffix, str(file))
     for each in found:
         REGISTRY.add(each)
@@ -52,7 +54,7 @@ def _of_yaml(text: str, source: str) -> Iterable[Placed]:
 def _of_node(node: "Node", source: str) -> Placed:
     if not isinstance(node.value, dict):
         raise BadEntry(
-            Place(source, node.line), "", f"expected a device's keys such as name: …, found {node.description()}"
+            Place(source, node.line), "", f"expected a device's keys such as name: …, not {node.description()}"
         )
     place = Place(source, node.line, {key: each.line for key, each in node.value.items()})
     return {key: _text(each, place, key) for key, each in node.value.items()}, place
@@ -62,7 +64,7 @@ def _text(node: "Node", place: Place, key: str) -> str:
     if isinstance(node.value, list):
         return "; ".join(_text(each, place, key) for each in node.value)
     if isinstance(node.value, dict):
-        raise BadEntry(place, key, "expected a single value, found a group of keys")
+        raise BadEntry(place, key, "expected a single value, not a group of keys")
     if isinstance(node.value, bool):
         return "yes" if node.value else "no"
     return "" if node.value is None else str(node.value)
@@ -77,7 +79,7 @@ def _of_csv(text: str, source: str) -> Iterable[Placed]:
                 raise BadEntry(place, "", f"has more than the {len(rows.fieldnames or ())} columns of the first line")
             yield {key: value or "" for key, value in row.items()}, place
     except csv.Error as error:
-        raise InputError(f"{source}, line {rows.line_num}: is not valid CSV: {error}") from None
+        raise InputError(f"{source}:{rows.line_num}: not valid CSV: {error}") from None
 
 
 READERS: Mapping[str, Callable[[str, str], Iterable[Placed]]] = {

@@ -48,14 +48,14 @@ CONSERVATIVE = Bounds(
         "out of memory: halve the micro-batch and double the accumulation, down to 1; then checkpoint activations",
         "loss is NaN: return to the last checkpoint with half the learning rate; then train in fp32",
         "a device within 5 °C of its slowdown temperature: pause until it is 10 °C cooler",
-        "no device available: continue on the processor from the last checkpoint",
+        "no device available: continue on the CPU from the last checkpoint",
     ),
-    monitoring=("memory, temperature and loss in each log line",),
+    monitoring=("log memory, temperature and loss in each line",),
     warnings=(),
 )
 BALANCED = Bounds(
     name="balanced",
-    purpose="the usual choice: good use of the machine, with reserve for peaks",
+    purpose="the usual choice: good use of the machine, with a reserve for peaks",
     memory_share=0.75,
     parameters=ValueRange(70e6, 200e6),
     micro_batch=ValueRange(8, 32),
@@ -68,14 +68,14 @@ BALANCED = Bounds(
         "loss is NaN: return to the last checkpoint with half the learning rate",
     ),
     monitoring=(
-        "memory, temperature, power, tokens per second and gradient norm in each log line",
-        "forecast of memory that runs out: flyball diagnose HOST",
+        "log memory, temperature, power, tokens per second and gradient norm in each line",
+        "`flyball diagnose HOST` warns before memory runs out",
     ),
     warnings=(),
 )
 EXTREME = Bounds(
     name="extreme",
-    purpose="the maximum of the machine",
+    purpose="the most that the machine can do",
     memory_share=0.95,
     parameters=ValueRange(200e6, UNBOUNDED),
     micro_batch=ValueRange(1, UNBOUNDED),
@@ -85,11 +85,11 @@ EXTREME = Bounds(
     tokens_per_parameter=ValueRange(25, UNBOUNDED),
     fallbacks=("out of memory: halve the micro-batch and double the accumulation",),
     monitoring=(
-        "memory, temperature, power, throttling and tokens per second at each step",
-        "flyball events --follow during the run",
+        "log memory, temperature, power, throttling and tokens per second at each step",
+        "watch `flyball events --follow` during the run",
     ),
     warnings=(
-        "Nothing else fits on the device: close other programs that use it, including a desktop.",
+        "There is no room for other programs on the device: close them, including a desktop.",
         "Watch the first hundred steps: fragmentation or a longer sample can still exhaust the memory.",
         "The device draws nearly its full power for hours: check the cooling and the power supply.",
     ),

@@ -27,7 +27,7 @@ _NCCL = (("backend", "nccl"),)
 HOPPER = Tuning(
     "data centre, Hopper and later", "bf16", "FlashAttention-3 or torch's scaled_dot_product_attention", True,
     (*_NVIDIA, *_TF32, *_NCCL),
-    ("fp8 with Transformer Engine for widths of at least 4,096; smaller products gain nothing",),
+    ("use fp8 with Transformer Engine only for layers at least 4,096 wide; smaller ones gain nothing",),
 )  # fmt: skip
 AMPERE_CENTRE = Tuning(
     "data centre, Ampere and Ada", "bf16", "FlashAttention-2 or torch's scaled_dot_product_attention", True,
@@ -40,16 +40,17 @@ TESLA = Tuning(
 )  # fmt: skip
 RTX_50 = Tuning(
     "RTX 50", "bf16-autocast", "torch's scaled_dot_product_attention", True, (*_NVIDIA, *_TF32),
-    ("needs CUDA 12.8 and a torch built for it", "no NVLink: gradients travel over PCIe"),
+    ("needs CUDA 12.8 and a torch built for it", "no NVLink: gradients are exchanged over PCIe"),
 )  # fmt: skip
 RTX_40 = Tuning(
     "RTX 40", "bf16-autocast", "FlashAttention-2 or torch's scaled_dot_product_attention", True, (*_NVIDIA, *_TF32),
-    ("no NVLink and no peer-to-peer: set NCCL_P2P_DISABLE=1 if several cards hang",
-     "accumulation in fp32 has half the nominal tensor rate"),
+    ("no NVLink, no peer-to-peer: if several cards hang, set NCCL_P2P_DISABLE=1",
+     "with fp32 accumulation, tensor cores reach half of their nominal rate"),
 )  # fmt: skip
 RTX_30 = Tuning(
     "RTX 30", "bf16-autocast", "FlashAttention-2 or torch's scaled_dot_product_attention", True, (*_NVIDIA, *_TF32),
-    ("accumulation in fp32 has half the nominal tensor rate", "short power spikes need a strong power supply"),
+    ("with fp32 accumulation, tensor cores reach half of their nominal rate",
+     "short power spikes: the power supply needs a reserve"),
 )  # fmt: skip
 RTX_20 = Tuning(
     "RTX 20", "fp16-autocast", "torch's memory-efficient kernel", True, _NVIDIA,
@@ -67,7 +68,8 @@ AMD = Tuning(
 APPLE = Tuning(
     "Apple Silicon", "fp32", "torch's scaled_dot_product_attention on mps", False,
     (("PYTORCH_ENABLE_MPS_FALLBACK", "1"),),
-    ("shared memory: leave a quarter to the system", "autocast on mps is new: compare the loss with fp32"),
+    ("memory is shared with the system: leave it a quarter",
+     "autocast on mps is new: compare its loss with that of fp32"),
 )  # fmt: skip
 TPU = Tuning(
     "TPU", "bf16", "Splash or Pallas flash attention", True, (("backend", "xla"),),

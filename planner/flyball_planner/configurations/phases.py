@@ -36,7 +36,7 @@ def phases(
     steps = max(1, round(first / batch_tokens)), max(1, round(second / batch_tokens))
     return (
         TrainingPhase(
-            "A", "learn on short sequences, which cost less attention", short, max(1, round(batch_tokens / short)),
+            "A", "learn on short sequences, whose attention costs less", short, max(1, round(batch_tokens / short)),
             first, steps[0], 0.0, learning_rate, max(1, round(WARM_UP_SHARE * sum(steps))), "everything, shuffled",
         ),
         TrainingPhase(

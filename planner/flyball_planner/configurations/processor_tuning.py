@@ -27,7 +27,8 @@ def processor_tuning(cores: int, device: ComputeDevice | None = None, numa_nodes
     if low_precision:
         notes.append("bf16 uses AMX or AVX-512 BF16 units: use autocast with device_type='cpu'.")
     if nodes > 1:
-        notes.append(f"{nodes} processes, each on the cores and memory of one node, exchange gradients through gloo.")
+        where = "each on the cores and memory of one NUMA node"
+        notes.append(f"{nodes} processes, {where}, exchange gradients through gloo.")
     return ProcessorTuning(
         threads=threads,
         processes=nodes,

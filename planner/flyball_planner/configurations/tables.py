@@ -10,6 +10,12 @@ from flyball_planner.configurations.streaming import Streaming
 from flyball_reports.figures import count, duration, figure, percent, plural, rate, size, spread
 from flyball_reports.section import ReportTable
 
+ACTIVATIONS = {
+    "none": "all stored",
+    "selective": "partly recomputed (selective checkpointing)",
+    "full": "recomputed (full checkpointing)",
+}
+
 
 def numbers_table(each: Configuration) -> ReportTable:
     """Return the settings for a script, and the estimates for the run."""
@@ -19,16 +25,18 @@ def numbers_table(each: Configuration) -> ReportTable:
             "Model",
             f"{count(model.parameters)} parameters: {model.layers} layers of {model.hidden}, {model.heads} heads",
         ),
-        ("Batch", f"{training.micro_batch} × {training.accumulation} accumulated = {training.global_batch} samples"),
+        ("Batch", _batch(each)),
         ("Sequence", f"{training.sequence:,} tokens"),
         ("Tokens", f"{count(training.tokens)}, {training.tokens_per_parameter:.3g} per parameter"),
         ("Steps", f"{training.steps:,}, {training.warm_up_steps:,} of them warm-up"),
         ("Learning rate", f"{training.learning_rate:.2g}, falling to {training.last_learning_rate:.2g}"),
-        ("Optimizer", f"{training.optimizer}, decay {training.weight_decay:g}, clip {training.gradient_clip:g}"),
+        ("Optimizer", f"{training.optimizer}, weight decay {training.weight_decay:g}"),
+        ("Gradients", f"clipped at a norm of {training.gradient_clip:g}"),
         ("Precision", f"{training.precision}{', compiled' if training.compiled else ''}"),
         ("Attention", training.attention),
-        ("Checkpointing", f"activations: {training.checkpointing}; states: {training.sharding}"),
-        ("Save", f"every {duration(training.checkpoint_interval_seconds)}"),
+        ("Activations", ACTIVATIONS.get(training.checkpointing, training.checkpointing)),
+        ("Sharding", "" if training.sharding == "none" else training.sharding),
+        ("Checkpoint", f"every {duration(training.checkpoint_interval_seconds)}"),
         ("Loader", f"{plural(training.loader_workers, 'worker')}, {training.prefetch} batches prefetched each"),
         ("Memory", f"{spread(what.memory_bytes, size)}: {_of_ceiling(each)}"),
         ("Time", f"{what.time_human} ({duration(what.seconds.low)} … {duration(what.seconds.high)})"),
@@ -36,6 +44,15 @@ def numbers_table(each: Configuration) -> ReportTable:
         ("Power", _power(each)),
     )
     return ReportTable(tuple(row for row in rows if row[1]))
+
+
+def _batch(each: Configuration) -> str:
+    training = each.training
+    replicas = training.global_batch // (training.micro_batch * training.accumulation)
+    words = [f"micro-batch {training.micro_batch}"]
+    words += [f"{training.accumulation} accumulated"] if training.accumulation > 1 else []
+    words += [f"{replicas} replicas"] if replicas > 1 else []
+    return f"{' × '.join(words)} = {training.global_batch} samples"
 
 
 def _power(each: Configuration) -> str:
@@ -48,13 +65,13 @@ def _power(each: Configuration) -> str:
 
 def _of_ceiling(each: Configuration) -> str:
     what = each.expected
-    return f"{percent(what.memory_share)} of the device, the ceiling is {percent(what.memory_ceiling_share)}"
+    return f"{percent(what.memory_share)} of the device, at most {percent(what.memory_ceiling_share)} is allowed"
 
 
 def processor_table(tuned: ProcessorTuning) -> ReportTable:
     """Return the settings for a processor."""
     rows = (
-        ("Processes", f"{tuned.processes} of {tuned.threads} threads"),
+        ("Processes", f"{tuned.processes}, each with {plural(tuned.threads, 'thread')}"),
         ("Command", tuned.command),
         *((name, value) for name, value in tuned.environment),
         *(("Note", note) for note in tuned.notes),
@@ -81,16 +98,16 @@ def phases_table(both: Sequence[TrainingPhase]) -> ReportTable:
 def budgets_table(afforded: Sequence[Budget]) -> ReportTable:
     """Return the token budgets of the machine."""
     rows = tuple((duration(each.seconds), count(each.parameters), count(each.tokens)) for each in afforded)
-    return ReportTable(rows, ("In", "Parameters", "Tokens, 20 per parameter"), (1, 2))
+    return ReportTable(rows, ("Training time", "Parameters", "Tokens, 20 per parameter"), (1, 2))
 
 
 def streaming_table(read: Streaming) -> ReportTable:
     """Return the settings for reading the data."""
     rows = (
-        ("Data on", read.disk.value),
+        ("Disk", read.disk.value),
         (
-            "Needed",
-            f"{rate(read.needed_bytes_per_second, 'B/s')}, {percent(read.held_share)} of the disk including reserve",
+            "Read rate",
+            f"{rate(read.needed_bytes_per_second, 'B/s')}, {percent(read.held_share)} of the disk's rate, with reserve",
         ),
         ("Readers", f"{plural(read.workers, 'worker')}, {read.prefetch} batches prefetched each"),
         ("Shards", size(read.shard_bytes)),

@@ -55,9 +55,9 @@ def ranked(layouts: Layouts, step: StepEstimate, memory: MemoryEstimate) -> list
 
 def _first_reasons(step: StepEstimate, memory: MemoryEstimate) -> tuple[str, ...]:
     total = float(step.middle[0])
-    costs = [f"{name} {seconds / total:.0%}" for name, seconds in list(step.parts_of(0).items())[:4]]
+    costs = [f"{name} {100 * seconds / total:.0f} %" for name, seconds in list(step.parts_of(0).items())[:4]]
     used = float(memory.driver.middle[0] / memory.usable_bytes)
-    return (f"step: {', '.join(costs)}", f"uses {used:.0%} of the device's memory")
+    return (f"step: {', '.join(costs)}", f"uses {100 * used:.0f} % of the device's memory")
 
 
 WORDS = {

@@ -94,7 +94,7 @@ def _published_family(name: str) -> ModelFamily:
     try:
         network = find_network(name).name
     except UnknownName:
-        raise UnknownName("model", name, model_names(), instead="`flyball models --list` shows all") from None
+        raise UnknownName("model", name, model_names(), instead="`flyball models` lists all") from None
     return _own_family(network) or published_families()[network]
 
 

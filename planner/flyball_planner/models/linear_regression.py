@@ -40,8 +40,8 @@ def normal_equations(wanted: LinearRegression) -> ModelCost:
         working_bytes=width * (n * (p + wanted.d_out) + 2 * p**2),
         precision=wanted.precision,
         assumptions=(
-            "data are centred in place, without a column of ones",
-            "ill-conditioned data lose half of their digits",
+            "the data is centred in place instead of adding a column of ones",
+            "with ill-conditioned data, the result has only half of the digits",
         ),
     )
 

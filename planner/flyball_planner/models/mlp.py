@@ -59,7 +59,7 @@ def _hidden_widths(wanted: Mlp) -> Sequence[int]:
     widths = [wanted.hidden] * wanted.layers if isinstance(wanted.layers, int) else wanted.layers
     if len(widths) > MOST_LAYERS or any(width < 1 for width in widths):
         expected = f"a number from 0 to {MOST_LAYERS:,}, or a list of widths, each at least 1"
-        raise UnfitKey("mlp", "layers", f"{wanted.layers!r} is not valid", expected=expected)
+        raise UnfitKey("mlp", "layers", f"expected {expected}, not {wanted.layers!r}")
     return widths
 
 

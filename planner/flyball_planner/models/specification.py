@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from flyball_reports.errors import InputError, nearest
+from flyball_reports.specification.value_readers import limit_text
 
 
 class ModelSpecification(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,8 +40,14 @@ class ModelKey(Struct, frozen=True):
         if self.kind == NAMES[bool]:
             return self.kind
         article = "an" if self.kind[0] in "aeiou" else "a"
-        low = "" if self.low is None else f" above {self.low:g}" if self.low_excluded else f" of at least {self.low:g}"
-        high = "" if self.high is None else f"{' and' if low else ' of'} at most {self.high:g}"
+        low = (
+            ""
+            if self.low is None
+            else f" above {limit_text(self.low)}"
+            if self.low_excluded
+            else f" of at least {limit_text(self.low)}"
+        )
+        high = "" if self.high is None else f"{' and' if low else ' of'} at most {limit_text(self.high)}"
         return f"{article} {self.kind}{low}{high}"
 
 
@@ -54,7 +61,8 @@ class UnfitKey(InputError):
         self.key = key
         self.expected = expected
         self.nearest = suggestion
-        hint = f"; did you mean {suggestion!r}?" if suggestion else f"; expected {expected}" if expected else ""
+        also = f"; expected {expected}" if expected and expected not in problem else ""
+        hint = f"; did you mean {suggestion!r}?" if suggestion else also
         super().__init__(f"model {model}, key {key!r}: {problem}{hint}")
 
 
@@ -111,7 +119,7 @@ def _value(model: str, key: ModelKey, annotation: Any, value: object) -> Any:
         return msgspec.convert(_number(key, value), type=annotation)
     except msgspec.ValidationError:
         suggestion = nearest(value, key.choices) if isinstance(value, str) else None
-        problem = f"{value!r} is not valid"
+        problem = f"expected {key.expected}, not {value!r}"
         raise UnfitKey(model, key.name, problem, expected=key.expected, suggestion=suggestion) from None
 
 

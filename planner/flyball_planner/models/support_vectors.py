@@ -68,7 +68,7 @@ def radial(wanted: RadialSvm) -> ModelCost:
         parameters=round(wanted.support * n) * (p + 1),
         working_bytes=n * p * 2 * WIDTH + n * 6 * WIDTH + min(wanted.cache_bytes, 4 * n * active_rows),
         assumptions=(
-            f"{wanted.iterations_a_sample:g} working sets per sample, {wanted.support:.0%} support vectors",
+            f"{wanted.iterations_a_sample:g} working sets per sample, {100 * wanted.support:.0f} % support vectors",
             "noisy classes or a large C need several times as many",
         ),
     )

@@ -182,7 +182,7 @@ def _assumptions(specification: Specification, whole: WholeRun) -> Iterator[str]
         yield from specification.subject.assumptions
     if whole.checkpoint_bytes:
         interval, saved = duration(whole.checkpoint_seconds_between), size(whole.checkpoint_bytes)
-        yield f"a checkpoint of {saved} every {interval}, the cheapest interval for the expected failures"
+        yield f"a checkpoint of {saved} every {interval}: the interval that costs least with the expected failures"
 
 
 def _warnings(specification: Specification, judged: JudgedLayout, seconds: Interval) -> Iterator[str]:

@@ -9,21 +9,21 @@ SCHEMA_VERSION = "1.1"
 
 
 class NamedAmount(Struct, frozen=True):
-    """A named part of a total."""
+    """A named part of a total, in the unit of its list: bytes of memory, or seconds of a step."""
 
     name: str
     amount: Interval
 
 
 class Count(Struct, frozen=True):
-    """The parameters in one place of a model."""
+    """The number of parameters in one part of a model."""
 
     name: str
     parameters: int
 
 
 class ModelSection(Struct, frozen=True):
-    """The model."""
+    """The model: its size, and the FLOPs of a sample."""
 
     name: str
     family: str
@@ -39,7 +39,7 @@ class ModelSection(Struct, frozen=True):
 
 
 class TrainingSection(Struct, frozen=True):
-    """The settings of the training."""
+    """The settings of the training: batch, length, optimizer and number format."""
 
     global_batch: int
     sequence: int
@@ -55,7 +55,7 @@ class TrainingSection(Struct, frozen=True):
 
 
 class HardwareSection(Struct, frozen=True):
-    """The hardware."""
+    """The devices, their links and their peak rates."""
 
     device: str
     kind: str
@@ -96,7 +96,7 @@ class LayoutSection(Struct, frozen=True):
 
 
 class MemorySection(Struct, frozen=True):
-    """The memory of the fullest device."""
+    """The memory of the fullest device, in bytes."""
 
     parts: tuple[NamedAmount, ...]  # bytes
     allocated_bytes: Interval
@@ -113,7 +113,7 @@ class MemorySection(Struct, frozen=True):
 
 
 class RooflinePoint(Struct, frozen=True):
-    """Operators of one name in the roofline."""
+    """Operators of one name in the roofline: their best speed on the device, and their share of the time."""
 
     name: str
     kind: str
@@ -123,7 +123,7 @@ class RooflinePoint(Struct, frozen=True):
 
 
 class ComputationSection(Struct, frozen=True):
-    """The time of the training, and what limits it."""
+    """The time of the training in seconds, and what limits it."""
 
     training_flops: float  # of the complete run
     estimated_train_seconds: Interval
@@ -144,7 +144,7 @@ class ComputationSection(Struct, frozen=True):
 
 
 class ScalingRow(Struct, frozen=True):
-    """The same training on another number of devices or with another batch."""
+    """The same training on another number of devices, or with another batch."""
 
     devices: int
     global_batch: int
@@ -169,7 +169,7 @@ class Alternative(Struct, frozen=True):
 
 
 class OfferRow(Struct, frozen=True):
-    """The cost with one offer of a provider."""
+    """The cost of the complete run with one offer of a provider, in US dollars."""
 
     provider: str
     instance: str
@@ -186,7 +186,7 @@ class OfferRow(Struct, frozen=True):
 
 
 class CostSection(Struct, frozen=True):
-    """The cost of the complete run."""
+    """The cost of the complete run, in US dollars."""
 
     device_hours: Interval
     cost_usd: Interval | None  # at the given price or with the cheapest known offer
@@ -195,7 +195,7 @@ class CostSection(Struct, frozen=True):
 
 
 class LoadingSection(Struct, frozen=True):
-    """Data loading, per node."""
+    """Data loading, in samples per second and node."""
 
     needed_samples_per_second: float  # rate at which no step waits
     delivered_samples_per_second: float
@@ -208,14 +208,14 @@ class LoadingSection(Struct, frozen=True):
 
 
 class Rate(Struct, frozen=True):
-    """The rate of one stage of data loading."""
+    """The rate of one stage of data loading, in samples per second and node."""
 
     name: str
     samples_per_second: float
 
 
 class CorrectionSection(Struct, frozen=True):
-    """The correction of one estimate by measured runs."""
+    """The correction of one estimate (step or memory) by measured runs."""
 
     runs: int
     factor: Interval  # estimate with these runs over the estimate without them
@@ -243,7 +243,7 @@ class PlanRecommendation(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """Everything that is known about a training before it runs."""
+    """A plan: the estimated memory, time and cost of a training. Bytes, seconds, FLOPs and dollars are base units."""
 
     title: str
     model: ModelSection

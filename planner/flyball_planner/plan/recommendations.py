@@ -115,7 +115,7 @@ def on_scale(rows: Sequence[ScalingRow], devices: int) -> tuple[PlanRecommendati
     if not wide:
         return ()
     best = max(wide, key=lambda row: row.devices)
-    because = f"efficiency stays at {percent(best.efficiency / now.efficiency)}"
+    because = f"each device keeps {percent(best.efficiency / now.efficiency)} of its speed"
     effect = f"{best.estimated_train_time_human} instead of {now.estimated_train_time_human}"
     if now.cost_usd and best.cost_usd:
         effect += f", for {money(best.cost_usd)} instead of {money(now.cost_usd)}"
@@ -131,9 +131,8 @@ def on_price(cost: CostSection, spot: bool) -> tuple[PlanRecommendation, ...]:
     price = best.spot_cost_usd.middle if best.spot_cost_usd else 0.0
     if price > 0.8 * cost.cost_usd.middle:
         return ()
-    because = (
-        f"{best.provider} {best.instance} in {best.region} as of {best.as_of}; the run must tolerate interruptions"
-    )
+    offer = f"{best.provider} {best.instance} in {best.region}, price as of {best.as_of}"
+    because = f"{offer}; the run must tolerate interruptions"
     return (
         PlanRecommendation(
             "Use spot instances with checkpoints", because, f"{money(price)} instead of {money(cost.cost_usd.middle)}"

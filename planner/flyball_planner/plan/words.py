@@ -27,7 +27,7 @@ def layout_in_words(layout: ParallelLayout, accumulation: int = 1) -> str:
         f"{layout.interleave} chunks per stage" if layout.interleave > 1 else "",
         SHARDED[layout.sharding] if layout.data > 1 else "",
         "sequence parallel" if layout.sequence_parallel and layout.tensor > 1 else "",
-        f"micro-batch {layout.micro_batch}" + (f" × {accumulation}" if accumulation > 1 else ""),
+        f"micro-batch {layout.micro_batch}" + (f" accumulated {accumulation} times" if accumulation > 1 else ""),
         "" if layout.checkpointing is Checkpointing.NONE else f"{layout.checkpointing.value} checkpointing",
         "" if layout.offload is Offload.NONE else f"{layout.offload.value} in the host's memory",
     ]

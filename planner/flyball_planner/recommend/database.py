@@ -6,7 +6,7 @@ from msgspec import Struct
 from flyball_planner.interval import Interval
 from flyball_planner.recommend.demand import Demand
 from flyball_planner.storage.estimator import LevelEstimate, StorageEstimate
-from flyball_reports.figures import percent
+from flyball_reports.figures import percent, plural
 
 HOT_SHARE = 0.9
 """The share of accesses that the cache should answer."""
@@ -53,8 +53,8 @@ def size_database(estimate: StorageEstimate, demand: Demand, seconds: Interval) 
         writes_per_second=writes,
         shards=shards,
         because=(
-            f"by Zipf's law, {percent(hot)} of the stored data answer {percent(HOT_SHARE)} of all accesses",
-            f"{writes.middle:,.0f} patterns per second are looked up and written",
+            f"by Zipf's law, {percent(hot)} of the stored data serves {percent(HOT_SHARE)} of all accesses",
+            f"{writes.middle:,.0f} patterns per second are looked up and written (on average)",
             _shards_reason(measured, shards),
         ),
     )
@@ -71,4 +71,5 @@ def hot_share(level: LevelEstimate) -> float:
 def _shards_reason(measured: float | None, shards: int | None) -> str:
     if measured is None:
         return "it is unknown whether one server is enough: measure its write rate, for example with flyball sweep"
-    return f"one server writes {measured:,.0f} per second (measured), so {shards} are needed"
+    needed = plural(shards or 1, "server")
+    return f"one server writes {measured:,.0f} patterns per second (measured), so {needed} must share the load"

@@ -21,6 +21,7 @@ from flyball_planner.recommend.demand import Demand
 from flyball_planner.timing.estimate import flops_per_sample
 from flyball_planner.training import Training
 from flyball_reports.errors import InputError
+from flyball_reports.figures import duration, spread
 
 MOST_DEVICES = 4096
 HOPEFUL_MFU = 0.6
@@ -72,10 +73,9 @@ class DeviceOption(Struct, frozen=True):
 
     def description(self) -> str:
         """Return a line with the price, its region and its date."""
-        hours = f"{self.hours.middle:,.1f} h ({self.hours.low:,.1f} to {self.hours.high:,.1f})"
         late = "" if self.in_time else ", too slow"
         price = self.bill.description() if self.bill else "price unknown"
-        return f"{self.count} x {self.device.name}: {hours}{late}; {price}"
+        return f"{self.count} × {self.device.name}: {spread(self.hours.times(3600), duration)}{late}; {price}"
 
 
 def device_options(

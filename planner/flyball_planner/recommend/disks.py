@@ -52,7 +52,7 @@ def choose_disks(
             return Disks(needed, kind, 1, f"{kind}: the cheapest kind of disk for {needs}")
     reads, writes, _ = _speeds(rows[LADDER[-1]])
     several = ceil(max(read_bytes_per_second / reads, write_bytes_per_second / writes))
-    return Disks(needed, LADDER[-1], several, f"{several} x {LADDER[-1]} in parallel for {needs}")
+    return Disks(needed, LADDER[-1], several, f"{several} × {LADDER[-1]} in parallel for {needs}")
 
 
 def _speeds(row: Row) -> tuple[float, float, float]:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from flyball_planner.catalogue.prices import dated
 from flyball_planner.catalogue.tables import Row, table
 from flyball_planner.interval import Interval
+from flyball_reports.figures import duration, money
 
 THREADS_A_CORE = 2
 """A virtual processor of these instances is one of two threads of a core."""
@@ -29,8 +30,8 @@ class HostOption(Struct, frozen=True):
 
     def description(self) -> str:
         """Return a line with the price, its region and its date."""
-        price = f"${self.usd.middle:,.2f} for {self.hours.middle:,.1f} h"
-        return f"{price} with {self.instances} x {self.provider} {self.instance}, {self.region}, {dated(self.as_of)}"
+        price = f"{money(self.usd.middle)} for {duration(3600 * self.hours.middle)}"
+        return f"{price} with {self.instances} × {self.provider} {self.instance}, {self.region}, {dated(self.as_of)}"
 
 
 def host_options(machines: int, cores: int, ram_bytes: float, hours: Interval) -> Sequence[HostOption]:

@@ -20,7 +20,7 @@ from flyball_planner.storage.estimator import StorageEstimator
 from flyball_planner.timing.training_run import CHECKPOINT_BYTES_PER_SECOND
 from flyball_planner.training import Training
 from flyball_reports.errors import InputError
-from flyball_reports.figures import percent
+from flyball_reports.figures import duration, percent, plural
 
 CORES_A_DEVICE = Interval(4.0, 6.0, 12.0)
 """Common advice for training machines is at least four; AWS has 6 per A100 (p4d) and 12 per H100 (p5)."""
@@ -71,7 +71,7 @@ def recommend(
     >>> demand = Demand(samples=10_000_000, hours=1)
     >>> found = recommend(demand, model_cost("xgboost_like", {"n": 10_000_000, "p": 50, "trees": 500}))
     >>> found.hosts[0].description()
-    '$0.11 for 0.6 h with 1 x Azure Standard_D4s_v5, eastus, undated'
+    '$0.11 for 33 min 8 s with 1 × Azure Standard_D4s_v5, eastus, undated'
     """
     if subject is None:
         return _for_service(demand, estimator or StorageEstimator())
@@ -87,7 +87,7 @@ def _for_classical(demand: Demand, model: ModelCost) -> HardwareRecommendation:
     if not hosts:
         raise InputError(f"{model.model} needs {ram.middle / 1e9:,.0f} GB, more than any known machine has")
     first = hosts[0]
-    late = f"no known machine is done in {demand.hours:g} h; this is the cheapest"
+    late = f"no known machine is done in {duration(demand.seconds)}; this is the cheapest"
     disks = choose_disks(Interval.exactly(demand.data_bytes), demand.data_bytes / (first.hours.middle * 3600))
     return HardwareRecommendation(
         demand=demand,
@@ -161,9 +161,9 @@ def _reasons(first: DeviceOption, disks: Disks) -> list[str]:
     cores, memory, saved = CORES_A_DEVICE, RAM_A_DEVICE_MEMORY, first.whole.checkpoint_bytes / 1e9
     reasons = [
         first.description(),
-        f"uses {percent(judged.memory_share)} of each device's memory; replicas: {judged.layout.data}",
+        f"{plural(judged.layout.data, 'replica')}, using {percent(judged.memory_share)} of each device's memory",
         f"cores: {cores.low:g} to {cores.high:g} per device for data loading",
-        f"memory: {memory.low:g} to {memory.high:g} times that of the devices, for loading and checkpoints",
+        f"host memory: {memory.low:g} to {memory.high:g} times that of the devices, for loading and checkpoints",
         f"storage: the data, {CHECKPOINTS_KEPT.middle:g} checkpoints of {saved:,.1f} GB, and free space",
         disks.because,
     ]
@@ -173,9 +173,10 @@ def _reasons(first: DeviceOption, disks: Disks) -> list[str]:
 def _warnings(demand: Demand, first: DeviceOption) -> tuple[str, ...]:
     warnings = []
     if not first.in_time:
-        warnings.append(f"no number of devices is done in {demand.hours:g} h; this is the fastest")
+        warnings.append(f"no number of devices is done in {duration(demand.seconds)}; this is the fastest")
     elif first.hours.high > demand.hours:
-        warnings.append(f"the run may take up to {first.hours.high:,.1f} h instead of {demand.hours:g} h")
+        longest = duration(3600 * first.hours.high)
+        warnings.append(f"the run may take up to {longest} instead of {duration(demand.seconds)}")
     if first.bill is None:
         warnings.append(f"the price of {first.device.name} is unknown")
     return tuple(warnings)

@@ -10,10 +10,11 @@ from flyball_planner.recommend.demand import WORKERS_A_MACHINE, Demand
 from flyball_planner.recommend.disks import Disks, choose_disks
 from flyball_planner.recommend.hosts import HostOption, host_options
 from flyball_planner.storage.estimator import StorageEstimator
+from flyball_reports.figures import duration
 
 SYSTEM_BYTES = 4 * 2**30  # the operating system needs 2 to 4 GB
 WORKER_BYTES = 2**30  # per worker with its tokenizer and batch; assumed
-MEMORY_REASON = "a worker needs a core and 1 GiB, the system 4 GiB (assumed)"
+MEMORY_REASON = "each worker needs a core and 1 GiB, each machine 4 GiB for its system (assumed)"
 
 
 class Service(Struct, frozen=True):
@@ -64,11 +65,12 @@ def _machines(demand: Demand) -> Interval:
 def _why(demand: Demand, machines: int) -> str:
     span = demand.seconds_per_sample
     each = f"{demand.samples:,} samples at {span.low:g} to {span.high:g} s"
-    return f"{each} in {demand.hours:g} h: {machines} machines with {WORKERS_A_MACHINE} workers and isolated sessions"
+    time = duration(demand.seconds)
+    return f"{each} in {time}: {machines} machines with {WORKERS_A_MACHINE} workers, each with its own session"
 
 
 def _warnings(demand: Demand, seconds: Interval) -> tuple[str, ...]:
     if seconds.high <= demand.seconds:
         return ()
     slowest = f"at {demand.seconds_per_sample.high:g} s per sample"
-    return (f"{slowest} the run takes {seconds.high / 3600:,.1f} h instead of {demand.hours:g} h",)
+    return (f"{slowest} the run takes {duration(seconds.high)} instead of {duration(demand.seconds)}",)

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from flyball_planner.interval import Interval
 from flyball_planner.plan.plan import NamedAmount, Plan, ScalingRow
+from flyball_planner.report.part_names import part_name
 from flyball_planner.report.roofline_chart import roofline_chart
-from flyball_reports.figures import duration, money, percent, size
+from flyball_reports.figures import duration, money, percent, plural, size
 from flyball_reports.section import Chart
 from flyball_reports.svg import (
     BOTTOM,
@@ -61,7 +62,7 @@ def memory_chart(plan: Plan) -> Chart:
 def _largest(parts: Sequence[NamedAmount]) -> list[NamedAmount]:
     """Return one part per colour, the last of which holds the rest."""
     ordered = sorted((each for each in parts if each.amount.middle > 0), key=lambda each: -each.amount.middle)
-    named = [NamedAmount(each.name.replace("_", " "), each.amount) for each in ordered]
+    named = [NamedAmount(part_name(each.name), each.amount) for each in ordered]
     if len(named) <= COLOURS:
         return named
     rest = named[COLOURS - 1 :]
@@ -122,14 +123,15 @@ def scaling_chart(plan: Plan) -> Chart | None:
     )
     return Chart(
         "scaling",
-        "Throughput over the number of devices; labels show efficiency relative to the fewest. Dashed: ideal scaling.",
+        "Throughput over the number of devices. The labels show the efficiency: the speed per device, relative to the "
+        "smallest number of devices. Dashed: ideal scaling.",
         svg,
     )
 
 
 def _dot(point: tuple[float, float], row: ScalingRow) -> str:
     speed = f"{row.samples_per_second:,.4g} samples per second"
-    words = f"{row.devices} devices: {speed}, {row.estimated_train_time_human}, {row.verdict}"
+    words = f"{plural(row.devices, 'device')}: {speed}, {row.estimated_train_time_human}, {row.verdict}"
     kind = "c1" if row.verdict == "fits" else "unfit"
     disc = element("circle", tooltip(words), cx=point[0], cy=point[1], r=5.5, class_=f"{kind} dot")
     return disc + label(percent(row.efficiency), point[0] + 8, point[1] + 16)
@@ -146,7 +148,7 @@ def cost_chart(plan: Plan) -> Chart | None:
     line = [(x.at(hours), y.at(dollars)) for hours, dollars, *_ in points]
     dots = []
     for at, after, (hours, dollars, devices, row) in zip(line, [*line[1:], line[-1]], points, strict=True):
-        words = f"{devices} devices: {duration(hours * 3600)}, {money(dollars)}, {row.verdict}"
+        words = f"{plural(devices, 'device')}: {duration(hours * 3600)}, {money(dollars)}, {row.verdict}"
         kind = "c1" if row.verdict == "fits" else "unfit"
         below = at[1] + 18 if after[1] < at[1] - 12 else at[1] - 10  # so that the label does not cross the rising line
         dots.append(element("circle", tooltip(words), cx=at[0], cy=at[1], r=5.5, class_=f"{kind} dot"))
@@ -159,7 +161,7 @@ def cost_chart(plan: Plan) -> Chart | None:
         ticks=round_hours(x.low, x.high),
     )
     svg = drawing(WIDTH, HEIGHT, "Cost against time", grid, path(line, "line"), *dots)
-    return Chart("cost", "Cost of a shorter run; labels show the number of devices.", svg)
+    return Chart("cost", "Cost over the time of the run. The labels show the number of devices.", svg)
 
 
 def charts(plan: Plan) -> dict[str, Chart]:

@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from flyball_planner.plan.plan import Plan
+from flyball_reports.figures import INTERVALS
 
 
 class ReportFormat(StrEnum):
@@ -32,12 +33,13 @@ def render(plan: Plan, form: ReportFormat, *, verbose: bool = False) -> str:
     parts = sections(plan, verbose=verbose)
     if form is ReportFormat.MARKDOWN:
         from flyball_reports.markdown import markdown  # noqa: PLC0415
+        from flyball_reports.section import Section  # noqa: PLC0415
 
-        return markdown(plan.title, parts)
+        return markdown(plan.title, (*parts, Section("", (FOOTER,))))
     from flyball_planner.report.charts import charts  # noqa: PLC0415
     from flyball_reports.page import page  # noqa: PLC0415
 
     return page(plan.title, parts, charts(plan), FOOTER)
 
 
-FOOTER = "Made by flyball plan. Figures in brackets are 90 % intervals: nine of ten should contain the true value."
+FOOTER = f"Made by flyball plan. {INTERVALS}"

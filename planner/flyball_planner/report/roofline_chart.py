@@ -54,10 +54,10 @@ def roofline_chart(plan: Plan) -> Chart | None:
 def _caption(plan: Plan) -> str:
     moving = sum(each.time_share for each in plan.computation.roofline if each.flops_per_second <= 0)
     caption = (
-        "Under the slope the limit is memory, under the flat part arithmetic. A disc shows the best speed that the "
-        "device allows an operator; its area is the operator's share of the time."
+        "Each disc is an operator at the best speed that the device allows; its area is its share of the time. "
+        "Operators under the slope are limited by memory bandwidth, those under the flat part by arithmetic."
     )
-    hidden = f" Not drawn: {percent(moving)} of the time, which only moves bytes."
+    hidden = f" Not drawn: operators that only move bytes ({percent(moving)} of the time)."
     return caption + hidden if moving > 0.005 else caption
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from flyball_planner.interval import Interval
 from flyball_planner.plan.plan import NamedAmount, Plan, ScalingRow
 from flyball_planner.report.input_sections import calibration, loading
+from flyball_planner.report.part_names import limit_name, part_name
 from flyball_reports.figures import count, duration, energy, figure, money, percent, plural, rate, size, spread
 from flyball_reports.section import ReportTable, Section
 
@@ -13,6 +14,12 @@ NEGLIGIBLE = 0.0005  # parts below this share are only shown in verbose reports
 _SHOWN_OFFERS = 8
 _WITHOUT_DRIVER = frozenset({"cpu", "unified"})  # kinds of devices whose memory is the host's
 _SHOWN_ALTERNATIVES = 5
+TWO_TABLES = "The first table varies the number of devices, the second the batch."
+EFFICIENCY = "Efficiency is the speed per device, relative to the first row of a table."
+SHORT_FORMS = (
+    "In the tables, DP8 means 8-way data parallel (TP tensor, PP pipeline, CP context, EP expert), and mb4 a "
+    "micro-batch of 4 samples."
+)
 
 
 def sections(plan: Plan, *, verbose: bool = False) -> tuple[Section, ...]:
@@ -41,7 +48,7 @@ def summary(plan: Plan) -> Section:
     rows = [
         ("Time", f"{computed.estimated_train_time_human} on {_devices(plan)}"),
         ("Memory", f"{held.verdict}: {held.utilization_percent:.0f} % of {size(held.capacity_bytes)} per device"),
-        ("Limited by", computed.bottleneck.removesuffix("-bound")),
+        ("Limited by", limit_name(computed.bottleneck)),
     ]
     if plan.cost.cost_usd is not None:
         rows.insert(1, ("Cost", f"{spread(plan.cost.cost_usd, money)}, {plan.cost.price_basis}"))
@@ -63,7 +70,7 @@ def model(plan: Plan, *, verbose: bool = False) -> Section:
         ("Model", f"{what.name} ({what.family})"),
         ("Implementation", what.implementation),
         ("Parameters", _parameters(plan)),
-        ("FLOPs", f"{rate(what.training_flops_per_sample / what.tokens_per_sample, 'FLOP')} to train on a {unit}"),
+        ("FLOPs", f"{rate(what.training_flops_per_sample / what.tokens_per_sample, 'FLOP')} per {unit}{_passes(plan)}"),
         ("Data", _data(plan)),
         ("Batch", f"{plural(how.global_batch, 'sample')} per optimizer step" if how.optimizer else ""),
         (
@@ -76,6 +83,10 @@ def model(plan: Plan, *, verbose: bool = False) -> Section:
         parts = tuple((each.name.replace("_", " "), f"{each.parameters:,}") for each in what.parameter_parts)
         tables.append(ReportTable(parts, ("Parameters", "Number"), (1,)))
     return Section("Model", tables=tuple(tables))
+
+
+def _passes(plan: Plan) -> str:
+    return " (forward and backward pass)" if plan.training.optimizer else ""
 
 
 def _method(plan: Plan) -> str:
@@ -109,7 +120,7 @@ def hardware(plan: Plan, *, verbose: bool = False) -> Section:
         ("Device", f"{_devices(plan)}, {what.vendor} {what.architecture}".rstrip()),
         ("Nodes", f"{what.nodes} with up to {plural(what.devices_per_node, 'device')}" if what.nodes > 1 else ""),
         ("Memory", f"{size(what.memory_bytes_per_device)} per device at {rate(what.memory_bytes_per_second, 'B/s')}"),
-        ("Arithmetic", f"{rate(what.flops_per_second, 'FLOP/s')} dense in {what.format}"),
+        ("Peak rate", f"{rate(what.flops_per_second, 'FLOP/s')} in {what.format}, without sparsity"),
         ("Within a node", what.within_node),
         ("Between nodes", what.between_nodes),
         ("Power", f"{what.power_watts:.0f} W per device" if what.power_watts else ""),
@@ -134,7 +145,9 @@ def layout(plan: Plan, *, verbose: bool = False) -> Section:
         for each in shown
     )
     heads = ("Alternative", "Step", "Memory", "Verdict")
-    return Section("Layout", text, (ReportTable(rows, heads, (1, 2)),) if rows else ())
+    return Section(
+        "Layout", (*text, *([SHORT_FORMS] if rows else [])), (ReportTable(rows, heads, (1, 2)),) if rows else ()
+    )
 
 
 def memory(plan: Plan, *, verbose: bool = False) -> Section:
@@ -145,8 +158,9 @@ def memory(plan: Plan, *, verbose: bool = False) -> Section:
         text = [f"The training uses {spread(held.driver_bytes, size)} of {capacity}: {held.verdict}."]
     else:
         reserved = f"the allocator reserves {spread(held.reserved_bytes, size)}"
+        used = f"{spread(held.driver_bytes, size)} of {capacity}, as its driver counts it"
         text = [
-            f"The driver reports {spread(held.driver_bytes, size)} of {capacity}, fullest device: {held.verdict}.",
+            f"The fullest device will use {used}: {held.verdict}.",
             f"Tensors use {spread(held.allocated_bytes, size)}, {reserved}.",
         ]
     if held.host_bytes:
@@ -176,8 +190,11 @@ def computation(plan: Plan, *, verbose: bool = False) -> Section:
         ("Step", spread(computed.step_seconds, duration) if plan.training.optimizer else ""),
         ("Speed", f"{figure(speed)} {unit}s per second"),
         ("Utilisation", _utilisation(plan)),
-        ("Goodput", f"{computed.goodput_percent:.0f} % of the time" if plan.training.optimizer else ""),
-        ("Bottleneck", f"{computed.bottleneck}: {_intensity(plan)}"),
+        (
+            "Goodput",
+            f"{computed.goodput_percent:.0f} % of the time is spent on steps" if plan.training.optimizer else "",
+        ),
+        ("Limited by", f"{limit_name(computed.bottleneck)}: {_intensity(plan)}"),
         (
             "Power",
             f"{computed.average_power_watts:.0f} W per device on average" if computed.average_power_watts else "",
@@ -192,25 +209,29 @@ def computation(plan: Plan, *, verbose: bool = False) -> Section:
             (
                 each.name,
                 each.kind,
-                f"{each.flops_per_byte:,.3g}",
-                rate(each.flops_per_second, "FLOP/s"),
+                figure(each.flops_per_byte) if each.flops_per_byte else "–",
+                rate(each.flops_per_second, "FLOP/s") if each.flops_per_second else "only moves bytes",
                 percent(each.time_share),
             )
             for each in computed.roofline
         )
-        tables.append(ReportTable(points, ("Operator", "Kind", "FLOP per byte", "Speed", "Time"), (2, 3, 4)))
+        tables.append(
+            ReportTable(points, ("Operator", "Kind", "FLOP per byte", "Best speed", "Share of time"), (2, 3, 4))
+        )
     return Section("Computation", tables=tuple(tables))
 
 
 def _intensity(plan: Plan) -> str:
     reached, ridge = plan.computation.arithmetic_intensity_flops_per_byte, plan.computation.ridge_flops_per_byte
-    return f"{figure(reached)} FLOP per byte; the device is balanced at {figure(ridge)}"
+    return (
+        f"{figure(reached)} FLOP per byte; below {figure(ridge)} the device's memory is the limit, above its arithmetic"
+    )
 
 
 def _utilisation(plan: Plan) -> str:
     computed = plan.computation
-    named = (("MFU", computed.mfu_percent), ("HFU", computed.hfu_percent))
-    return ", ".join(f"{name} {value:.1f} %" for name, value in named if value is not None)
+    named = (("of the peak rate (MFU)", computed.mfu_percent), ("with recomputation (HFU)", computed.hfu_percent))
+    return ", ".join(f"{value:.1f} % {name}" for name, value in named if value is not None)
 
 
 def scaling(plan: Plan) -> Section:
@@ -224,7 +245,8 @@ def scaling(plan: Plan) -> Section:
         for rows in (plan.scaling_devices, plan.scaling_batches)
         if rows
     ]
-    return Section("Scalability", tables=tuple(tables))
+    text = [TWO_TABLES] if len(tables) > 1 else []
+    return Section("Scalability", (" ".join([*text, EFFICIENCY]),) if tables else (), tuple(tables))
 
 
 def _scaling_row(row: ScalingRow) -> tuple[str, ...]:
@@ -260,7 +282,9 @@ def cost(plan: Plan, *, verbose: bool = False) -> Section:
         text.append(f"{spread(plan.cost.cost_usd, money)}, {plan.cost.price_basis}.")
     else:
         text.append(f"{plan.cost.price_basis[:1].upper()}{plan.cost.price_basis[1:]}.")
-    heads = ("Offer", "Region and date", "Per hour", "On demand", "Spot")
+    if any(each.caveat for each in shown):
+        text.append("Offers with a caveat (prices from third parties, devices in several instances) come last.")
+    heads = ("Offer", "Region and date", "Instance per hour", "On demand", "Spot")
     return Section("Cost", tuple(text), (ReportTable(rows, heads, (2, 3, 4)),) if rows else ())
 
 
@@ -293,7 +317,7 @@ def _parts(
     shown = [each for each in parts if verbose or each.amount.middle > NEGLIGIBLE * total]
     return tuple(
         (
-            each.name.replace("_", " "),
+            part_name(each.name),
             spread(each.amount, formatted),
             percent(each.amount.middle / total) if total else "–",
         )

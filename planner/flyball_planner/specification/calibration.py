@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from flyball_planner.calibration.measured_runs import MeasuredRuns
 from flyball_planner.specification.runs import SECTION_OF, Files, Resolve, read_run, read_runs, row_of, unknown_columns
+from flyball_reports.errors import read_fault
 from flyball_reports.specification.problems import Problem, SpecificationError
 from flyball_reports.specification.sections import SpecificationFaults
 from flyball_reports.specification.source_value import SourceValue
@@ -20,18 +21,21 @@ def read_calibration(
     if entry is None or entry.value is None:
         return None
     if isinstance(entry.value, str):
-        return _reporting_faults(lambda: _of_file(str(entry.value), files, resolve), faults)
+        name = entry.value
+        return _reporting_faults(lambda: _of_file(name, files, resolve), faults, name)
     if isinstance(entry.value, list):
         return _reporting_faults(lambda: _inline(entry.value, sections, resolve), faults)
     faults.add(KEY, f"expected the name of a file, or a list of runs, not {entry.description()}")
     return None
 
 
-def _reporting_faults(read: Callable[[], MeasuredRuns], faults: SpecificationFaults) -> MeasuredRuns | None:
+def _reporting_faults(
+    read: Callable[[], MeasuredRuns], faults: SpecificationFaults, file: str = INLINE
+) -> MeasuredRuns | None:
     try:
         return read()
     except OSError as error:
-        faults.add(KEY, f"the file cannot be read: {error.strerror or error}")
+        faults.add(KEY, read_fault(file, error))
     except SpecificationError as error:
         faults.problems += [_under(each, error.file, faults) for each in error.problems]
     return None

@@ -36,7 +36,7 @@ FILE = (
 )
 
 MODEL = (
-    SectionKey("name", text(), "a known model; see flyball models --list"),
+    SectionKey("name", text(), "a known model; see `flyball models`"),
     SectionKey("huggingface", anything(), "a config.json: its path relative to this file, or its keys"),
     SectionKey("shape", anything(), "the dimensions of your own transformer"),
 )
@@ -68,7 +68,7 @@ TRAINING = (
 )
 
 HARDWARE = (
-    SectionKey("device", text(), "an accelerator or processor; see flyball hardware --list"),
+    SectionKey("device", text(), "an accelerator or processor; see `flyball hardware`"),
     SectionKey("devices", integer(at_most=MOST_DEVICES), "number of devices"),
     SectionKey("devices_per_node", integer(at_most=4096), "devices per machine"),
     SectionKey("network", text(), "network between machines, such as 400 Gbit/s InfiniBand"),

@@ -12,7 +12,7 @@ from flyball_planner.models.families import find_family, model_cost, model_names
 from flyball_planner.models.specification import UnfitKey
 from flyball_planner.models.transformer.shape import TransformerKind, TransformerShape
 from flyball_planner.specification.keys import MODEL, TRAINING
-from flyball_reports.errors import InputError
+from flyball_reports.errors import InputError, read_fault
 from flyball_reports.specification.problems import unknown
 from flyball_reports.specification.sections import SectionKey, SpecificationFaults, read_section
 from flyball_reports.specification.source_value import SourceValue
@@ -55,7 +55,7 @@ def read_model(
     if "huggingface" in entry.value:
         return _of_huggingface(entry.value, faults, files)
     if "name" not in entry.value:
-        faults.add("model.name", "is missing; choose one of flyball models --list, or use huggingface: or shape:")
+        faults.add("model.name", "is missing; name one of `flyball models`, or use huggingface: or shape:")
         return None
     return _of_name(entry.value, sequence, faults)
 
@@ -130,7 +130,7 @@ def _of_huggingface(keys: Mapping[str, SourceValue], faults: SpecificationFaults
         config = _configuration(source, files)
         shape = shape_from_huggingface(config)
     except OSError as error:
-        faults.add("model.huggingface", f"{source.value} cannot be read: {error.strerror or error}")
+        faults.add("model.huggingface", read_fault(str(source.value), error))
     except (ValueError, OverflowError) as error:
         faults.add("model.huggingface", f"invalid value in the configuration: {error}")
     except InputError as error:
@@ -198,7 +198,7 @@ def _field(name: str, entry: SourceValue, faults: SpecificationFaults) -> Any:
         return None
     least = 1 if name in AT_LEAST_ONE else 0
     if isinstance(value, int) and not least <= value <= LARGEST_DIMENSION:
-        faults.add(f"model.shape.{name}", f"expected a whole number from {least} to {LARGEST_DIMENSION:,}, not {value}")
+        faults.add(f"model.shape.{name}", f"expected an integer from {least} to {LARGEST_DIMENSION:,}, not {value}")
     return value
 
 

@@ -99,7 +99,7 @@ def _machine(
     sections: Mapping[str, SourceValue], values: Mapping[str, Any], faults: SpecificationFaults
 ) -> TrainingMachine | None:
     if "device" not in values and "hardware" in sections and not faults.has("hardware.device"):
-        faults.add("hardware.device", "is missing; name one of flyball hardware --list")
+        faults.add("hardware.device", "is missing; name one of `flyball hardware`")
     return read_machine(values, faults)
 
 

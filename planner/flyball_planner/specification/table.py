@@ -34,7 +34,7 @@ def _cells(line: str, number: int, file: str) -> list[str]:
     try:
         return [cell.strip() for cell in next(csv.reader([line], strict=True))]
     except csv.Error as error:
-        raise SpecificationError([Problem(number, "", f"is not valid CSV: {error}")], file) from None
+        raise SpecificationError([Problem(number, "", f"not valid CSV: {error}")], file) from None
 
 
 def _head(number: int, names: Sequence[str], file: str) -> Sequence[str]:

@@ -186,11 +186,13 @@ class StorageEstimator(Struct, frozen=True):
         reasons = []
         if assumed:
             reasons.append(
-                f"{', '.join(assumed)}: deduplication of {percent(DEDUPLICATION_AT_NODE0)} at node0, times "
-                f"{DEDUPLICATION_FALLS_BY} per level, ± {percent(UNSURE_OF_DEDUPLICATION)}; "
-                f"{percent(MONGODB_OVERHEAD)} for MongoDB"
+                f"{', '.join(assumed)}: deduplication of {percent(DEDUPLICATION_AT_NODE0)} at node0 and "
+                f"{DEDUPLICATION_FALLS_BY} times as much at each further level, ± {percent(UNSURE_OF_DEDUPLICATION)} "
+                f"(assumed); MongoDB adds {percent(MONGODB_OVERHEAD)}"
             )
-            reasons.append("low: MongoDB compresses documents to half; high: each sample ends with a partial chunk")
+            reasons.append(
+                "lower bound: MongoDB compresses documents to half; upper bound: each sample ends with a partial chunk"
+            )
         if counted:
             reasons.append(f"{', '.join(counted)}: counted; between Zipf's law and the counted deduplication")
         return tuple(reasons)

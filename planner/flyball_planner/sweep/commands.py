@@ -66,7 +66,16 @@ class Command(Struct, frozen=True):
                 start_new_session=True,  # so that its children end with it
             )
         except OSError as error:
-            raise CommandFailed(f"{self.arguments[0]} cannot be started: {error.strerror or error}") from None
+            raise CommandFailed(_not_started(self.arguments[0], error)) from None
+
+
+def _not_started(program: str, error: OSError) -> str:
+    match error:
+        case FileNotFoundError() | NotADirectoryError():
+            return f"there is no program {program}"
+        case PermissionError():
+            return f"{program} is not executable"
+    return f"cannot start {program}: {error.strerror or error}"
 
 
 def _filled(argument: str, values: Mapping[str, object]) -> str:

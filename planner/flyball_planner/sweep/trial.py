@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 
+from flyball_planner.sweep.commands import CommandFailed
 from flyball_planner.sweep.configurations import SweepConfiguration, Value
 
 Task = Callable[..., object]
@@ -42,7 +43,8 @@ def run_trial(task: Task, configuration: SweepConfiguration, repeats: int = 1) -
             seconds.append(time.perf_counter() - started)
         patterns, figures = _read(answer, configuration)
     except Exception as error:  # noqa: BLE001  a failing configuration must not stop the others
-        return TrialOutcome(configuration, failure=f"{type(error).__name__}: {error}"[:MOST_FAILURE_CHARACTERS])
+        kind = "" if isinstance(error, CommandFailed) else f"{type(error).__name__}: "
+        return TrialOutcome(configuration, failure=f"{kind}{error}"[:MOST_FAILURE_CHARACTERS])
     middle = statistics.median(seconds)
     return TrialOutcome(configuration, middle, patterns, figures=figures, every_seconds=tuple(seconds))
 

@@ -29,7 +29,7 @@ def read_document(text: str, file: str = "specification", example: str = "model"
     except yaml.MarkedYAMLError as error:
         raise SpecificationError([_syntax(error, text)], file) from None
     except (yaml.YAMLError, RecursionError) as error:
-        raise SpecificationError([Problem(0, "", f"is not valid YAML: {error}")], file) from None
+        raise SpecificationError([Problem(0, "", f"not valid YAML: {' '.join(str(error).split())}")], file) from None
     if not isinstance(entry.value, dict):
         raise SpecificationError(
             [Problem(entry.line, "", f"expected keys such as {example}: …, not {entry.description()}")], file
@@ -91,4 +91,4 @@ def _syntax(error: yaml.MarkedYAMLError, text: str) -> Problem:
     fault = str(error.problem or error)
     if error.context and fault.startswith("but "):  # the second half of a sentence
         fault = f"{error.context} {fault}"
-    return Problem(line, "", f"{fault}{hint}")
+    return Problem(line, "", f"not valid YAML: {fault}{hint}")

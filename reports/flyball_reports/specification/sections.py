@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from flyball_reports.specification.problems import Problem, unknown
 from flyball_reports.specification.source_value import SourceValue
-from flyball_reports.specification.value_readers import Reader, Unfit
+from flyball_reports.specification.value_readers import ANY_VALUE, Reader, Unfit
 
 
 class SectionKey(Struct, frozen=True):
@@ -58,8 +58,12 @@ def read_section(
         faults.add(under(path, name), unknown("key", name, declared))
     for key in keys:
         if key.required and (key.name not in entry.value or entry.value[key.name].value is None):
-            faults.add(under(path, key.name), f"is missing; expected {key.reader.expected} ({key.meaning})")
+            faults.add(under(path, key.name), f"is missing; expected {_wanted(key)}")
     return dict(_values(path, entry.value, declared, faults))
+
+
+def _wanted(key: SectionKey) -> str:
+    return key.meaning if key.reader.expected == ANY_VALUE else f"{key.reader.expected} ({key.meaning})"
 
 
 def under(path: str, name: str) -> str:
@@ -76,7 +80,8 @@ def _values(
         try:
             yield name, declared[name].reader.read(entry)
         except Unfit as fault:
-            faults.add(under(path, name), f"expected {fault}, not {fault.found or entry.description()}")
+            hint = f"; {fault.hint}" if fault.hint else ""
+            faults.add(under(path, name), f"expected {fault}, not {fault.found or entry.description()}{hint}")
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -11,16 +11,21 @@ from msgspec import Struct
 from flyball_reports.errors import nearest
 from flyball_reports.specification.source_value import SourceValue
 
+ANY_VALUE = "any value"
 _SUFFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
 _NUMBER = re.compile(r"([-+]?(?:\d[\d_]*)?\.?\d*(?:e[-+]?\d+)?)\s*([kmbgt]?)", re.IGNORECASE)
 
 
 class Unfit(Exception):
-    """A value that its key does not accept. The message names what is expected, `found` the part that is wrong."""
+    """A value that its key does not accept.
 
-    def __init__(self, expected: str, found: str = "") -> None:
+    The message names what is expected, `found` the part that is wrong, `hint` a similar word that would be accepted.
+    """
+
+    def __init__(self, expected: str, found: str = "", hint: str = "") -> None:
         super().__init__(expected)
         self.found = found
+        self.hint = hint
 
 
 class Reader(Struct, frozen=True):
@@ -32,7 +37,7 @@ class Reader(Struct, frozen=True):
 
 def integer(at_least: int = 1, at_most: float = 1e15) -> Reader:
     """Read an integer; 8k and 1e9 are integers too."""
-    expected = f"a whole number of at least {at_least}" + (f" and at most {at_most:g}" if at_most < 1e15 else "")
+    expected = f"an integer of at least {at_least}" + (f" and at most {limit_text(at_most)}" if at_most < 1e15 else "")
 
     def read(entry: SourceValue) -> int:
         value = _number(entry)
@@ -46,9 +51,13 @@ def integer(at_least: int = 1, at_most: float = 1e15) -> Reader:
 def number(above: float | None = None, at_least: float | None = None, at_most: float = 1e30) -> Reader:
     """Read a number."""
     bounds = (
-        [f"above {above:g}"] if above is not None else [f"of at least {at_least:g}"] if at_least is not None else []
+        [f"above {limit_text(above)}"]
+        if above is not None
+        else [f"of at least {limit_text(at_least)}"]
+        if at_least is not None
+        else []
     )
-    bounds += [f"at most {at_most:g}"] if at_most < 1e30 else []
+    bounds += [f"at most {limit_text(at_most)}"] if at_most < 1e30 else []
     expected = "a number" + (" " + " and ".join(bounds) if bounds else "")
 
     def read(entry: SourceValue) -> float:
@@ -72,7 +81,7 @@ def choice(options: Iterable[str]) -> Reader:
             if asked == word.casefold().replace("_", "-"):
                 return word
         near = nearest(str(entry.value), words)
-        raise Unfit(f"{expected} (did you mean {near}?)" if near else expected)
+        raise Unfit(expected, hint=f"did you mean {near!r}?" if near else "")
 
     return Reader(expected, read)
 
@@ -113,7 +122,7 @@ def many(reader: Reader, most: int = 64) -> Reader:
         try:
             return reader.read(item)
         except Unfit as fault:
-            raise Unfit(f"a list, each {fault}", item.description()) from None
+            raise Unfit(f"a list, each {fault}", item.description(), fault.hint) from None
 
     def read(entry: SourceValue) -> tuple[Any, ...]:
         items = entry.value if isinstance(entry.value, list) else [entry]
@@ -126,7 +135,12 @@ def many(reader: Reader, most: int = 64) -> Reader:
 
 def anything() -> Reader:
     """Accept any value and return it without lines; the caller checks it."""
-    return Reader("any value", lambda entry: entry.plain)
+    return Reader(ANY_VALUE, lambda entry: entry.plain)
+
+
+def limit_text(limit: float) -> str:
+    """Return a limit of a number as people write it: 0.5, 4096, 1,000,000."""
+    return f"{limit:,.0f}" if limit >= 10_000 else f"{limit:g}"
 
 
 def _number(entry: SourceValue) -> float | None:

@@ -55,6 +55,11 @@ def test_text_contains_epochs_files_and_damage(state: Path, capsys: pytest.Captu
 
 
 def test_no_spool_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The message for a missing directory contains its path."""
-    assert main(["spool", "inspect", str(tmp_path / "nowhere")]) == 2
-    assert "does not exist" in capsys.readouterr().err
+    """The message for a missing folder, a file and a folder without a spool contains the path."""
+    (tmp_path / "file").touch()
+    for place, message in (("nowhere", "there is no folder"), ("file", "is a file"), ("", "contains no spool")):
+        assert main(["spool", "inspect", str(tmp_path / place)], program="flyball") == 2
+        errors = capsys.readouterr().err
+        assert errors.startswith("flyball: ")
+        assert str(tmp_path / place) in errors
+        assert message in errors

@@ -202,7 +202,7 @@ def test_the_terminal_gets_lines_that_fit(width: int, verbose: bool) -> None:
 def test_findings_of_a_severity_are_ordered_by_what_they_bring() -> None:
     """The greatest gain that is sure stands first."""
     text = render(sample_review(), ReviewFormat.MARKDOWN, sample_patch)
-    first = text[text.index("| rule | change first |") :].split("\n")[2:5]
+    first = text[text.index("| rule | what to change first |") :].split("\n")[2:5]
     rules = ["clip-before-unscale", "sync-every-step", "zero-grad-to-zero"]
     assert [line.removeprefix("| ").split(" | ")[0] for line in first] == rules
 

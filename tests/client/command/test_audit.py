@@ -88,14 +88,15 @@ def test_a_clean_script_ends_with_status_0(tmp_path: Path, capsys: Captured) -> 
     [
         (["none.py"], "there is no file or folder none.py"),
         (["train.py", "--ignore", "retaind-graph"], "did you mean 'retained-graph'?"),
-        (["train.py", "--config", "none.toml"], "cannot read none.toml"),
+        (["train.py", "--config", "none.toml"], "there is no file none.toml"),
         (["train.py", "--config", "pyproject.toml"], "no table [tool.flyball.audit]"),
-        (["train.py", "--evidence", "none.yaml"], "cannot read the evidence file none.yaml"),
+        (["train.py", "--evidence", "none.yaml"], "--evidence: there is no file none.yaml"),
         (["train.py", "--evidence", "wrong.yaml"], "wrong.yaml:2: facts.data_wat_ratio: unknown fact"),
         (["train.py", "--diff", "--fix"], "--diff prints only patches"),
         (["train.py", "--format", "xml"], "xml"),
-        (["empty"], "nothing was audited"),
-        (["null.py"], "nothing was audited"),
+        (["empty"], "nothing was audited: there is no Python file or notebook in empty"),
+        (["null.py"], "nothing was audited:\n  null.py:1: contains null bytes"),
+        (["train.py", "--output", "audit.pdf"], "--output audit.pdf: .pdf is not a known format; use .md, .json"),
         ([], "PATH"),
     ],
 )
@@ -106,9 +107,10 @@ def test_wrong_arguments_end_with_status_2(words: list[str], message: str, scrip
     script.with_name("empty").mkdir()
     script.with_name("null.py").write_bytes(b"\0")
     assert _audit(*words) == 2
-    errors = capsys.readouterr().err
-    assert message in errors
-    assert "Traceback" not in errors
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert "Traceback" not in captured.err
+    assert captured.out == ""
 
 
 def test_every_format_can_be_printed_and_written(script: Path, tmp_path: Path, capsys: Captured) -> None:

@@ -42,7 +42,7 @@ def test_certificates_are_created_listed_and_renewed(home: Path, capsys: Capture
         ("gpu-01", "agent"),
     ]
     assert run(["certs", "list", *words]) == 0
-    assert "gpu-01" in capsys.readouterr().out
+    assert re.search(r"gpu-01 +agent +\d{4}-\d\d-\d\d \d\d:\d\d UTC +365  gpu-01\n", capsys.readouterr().out)
 
 
 def test_several_certificates_are_issued_at_once(home: Path, tmp_path: Path, capsys: Captured) -> None:
@@ -72,7 +72,7 @@ def test_one_wrong_name_changes_nothing(home: Path, tmp_path: Path, capsys: Capt
     ("words", "message"),
     [
         ([], "name at least one host"),
-        (["--from", "none.txt"], "there is no file none.txt"),
+        (["--from", "none.txt"], "there is no file none.txt; write one host name on each line"),
         (["a", "b", "--san", "c"], "--san belongs to one host"),
     ],
 )
@@ -122,8 +122,8 @@ def test_files_for_this_machine_are_installed_not_copied(home: Path, capsys: Cap
     ("words", "message"),
     [
         (["issue", "gpu-01"], "create one: flyball certs init"),
-        (["renew", "gpu-01"], "cannot"),
-        (["list"], "cannot"),
+        (["renew", "gpu-01"], "create one: flyball certs init"),
+        (["list"], "has no certificate authority. Name its folder with --directory, or create one"),
     ],
 )
 def test_without_an_authority_the_commands_fail(
@@ -141,6 +141,10 @@ def test_a_folder_that_does_not_exist_is_a_wrong_argument(tmp_path: Path, capsys
     for words in (["issue", "a"], ["renew"], ["list"]):
         assert run(["certs", *words, "-d", str(tmp_path / "none")]) == 2
         assert f"there is no folder {tmp_path / 'none'}" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    for words in (["init", str(tmp_path / "file")], ["list", "-d", str(tmp_path / "file")]):
+        assert run(["certs", *words]) == 2
+        assert f"{tmp_path / 'file'} is a file; name " in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
 
 
@@ -148,3 +152,6 @@ def test_an_unknown_host_is_not_renewed(home: Path, capsys: Captured) -> None:
     """A wrong name is a wrong argument; no other certificate is renewed instead."""
     assert run(["certs", "renew", "gpu-1", "--directory", str(home)]) == 2
     assert "no certificate for gpu-1" in capsys.readouterr().err
+    assert run(["certs", "issue", "gpu-01", "--directory", str(home)]) == 0
+    assert run(["certs", "renew", "gpu-1", "--directory", str(home)]) == 2
+    assert "no certificate for gpu-1; did you mean 'gpu-01'?" in capsys.readouterr().err

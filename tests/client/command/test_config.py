@@ -46,4 +46,4 @@ def test_wrong_settings_end_with_status_2(tmp_path: Path, capsys: Captured) -> N
     file = tmp_path / "agent.toml"
     file.write_text("[spool]\nmax_byte = 5\n")
     assert run(["config", "show", "agent", "--config", str(file)]) == 2
-    assert f"{file}:2: there is no setting spool.max_byte; did you mean spool.max_bytes?" in capsys.readouterr().err
+    assert f"{file}:2: there is no setting 'spool.max_byte'; did you mean 'spool.max_bytes'?" in capsys.readouterr().err

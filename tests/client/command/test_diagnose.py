@@ -32,10 +32,10 @@ async def test_a_host_is_diagnosed_in_sections() -> None:
     assert "1 min 30 s" in shown
     assert "5 min (3 min 20 s … 8 min 20 s)" in shown
     assert "████████████████····" in shown
-    assert "utilisation: cpu 40%, memory –" in shown
+    assert "utilisation: cpu 40 %, memory –" in shown
     assert "memory_exhaustion  a GPU 3  5 min" in shown
     assert "   a GPU 3: reads wait" in shown
-    assert "faster by ×1.20 to ×1.50 · 80% confidence · effort: setting · only people may do it" in shown
+    assert "faster by ×1.20 to ×1.50 · 80 % confidence · effort: setting · only a person may do it" in shown
 
 
 async def test_long_advice_is_indented() -> None:
@@ -86,7 +86,7 @@ async def test_an_unknown_name_is_answered_with_similar_ones() -> None:
         result = await run("diagnose", "rr", "--collector", url)
     assert isinstance(result.exception, NotFound)
     assert "'rr'" in str(result.exception)
-    assert "did you mean r?" in str(result.exception)
+    assert "did you mean 'r'?" in str(result.exception)
 
 
 async def test_advice_is_listed_for_the_fleet_or_for_one_subject() -> None:

@@ -61,7 +61,7 @@ async def test_a_narrow_terminal_shows_several_lines_an_event() -> None:
     """The reason is below the kind, in whole words."""
     async with serving(fleet()) as url:
         shown = (await run("events", "--collector", url, columns=80)).output
-    assert "memory_exhaustion  a GPU 1  10 min left  80% confidence" in shown
+    assert "memory_exhaustion  a GPU 1  10 min left  80 % confidence" in shown
     assert "used 93 %, 12 MiB more each second" in shown
     assert max(map(len, shown.splitlines())) <= 80
 
@@ -69,9 +69,9 @@ async def test_a_narrow_terminal_shows_several_lines_an_event() -> None:
 @pytest.mark.parametrize(
     ("times", "words"),
     [
-        ((0.0, 0.0, 0.0), "  now  80% confidence"), ((0.0, 0.0, 90.0), "  now  80% confidence"),
-        ((33.2, 33.0, 33.4), "  33 s left  80% confidence"),
-        ((300.0, 240.0, 301.0), "  5 min (4 min … 5 min 1 s) left  80% confidence"),
+        ((0.0, 0.0, 0.0), "  now  80 % confidence"), ((0.0, 0.0, 90.0), "  now  80 % confidence"),
+        ((33.2, 33.0, 33.4), "  33 s left  80 % confidence"),
+        ((300.0, 240.0, 301.0), "  5 min (4 min … 5 min 1 s) left  80 % confidence"),
     ],
 )  # fmt: skip
 async def test_the_time_left_is_shown(times: tuple[float, float, float], words: str) -> None:
@@ -98,7 +98,7 @@ async def test_a_port_for_agents_is_an_error() -> None:
     async with await asyncio.start_server(greet, "127.0.0.1") as server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         message = str((await run("events", "--collector", url)).exception)
-    assert message == f"{url} does not speak HTTP. If it is the port for agents, use the web port (3591)"
+    assert message == f"{url} does not speak HTTP. If this is the port for agents, use the web port (3591)"
 
 
 async def test_json_is_one_array_or_one_object_a_line() -> None:
@@ -137,15 +137,24 @@ async def test_many_events_come_in_pages() -> None:
 async def test_wrong_arguments_and_failures_are_reported() -> None:
     """No events; an unknown kind, host, state and time; a store that does not answer."""
     async with serving(make_parts()) as url:
-        assert "No events in the last 2h." in (await run("events", "--collector", url, "--since", "2h")).output
+        assert "No events in the last 2 h." in (await run("events", "--collector", url, "--since", "2h")).output
         wrong = await run("events", "--collector", url, "--kind", "stragler")
-        assert "did you mean straggler" in str(wrong.exception)
+        assert "did you mean 'straggler'" in str(wrong.exception)
         nobody = await run("events", "--collector", url, "--host", "nobody")
         assert "'nobody'; `flyball hosts` lists them" in str(nobody.exception)
         state = await run("events", "--collector", url, "--state", "risen", columns=80)
-        assert "'raised'" in state.stderr
+        assert "raised" in state.stderr
         soon = await run("events", "--collector", url, "--since", "soon")
         assert isinstance(soon.exception, WrongArgument)
+        assert "--since soon: expected an age such as 30m, 12h or 7d, or a time such as" in str(soon.exception)
+        local = await run("events", "--collector", url, "--since", "2030-01-31T12:00:00")
+        assert "the time needs a zone, such as Z for UTC" in str(local.exception)
+        turned = await run("events", "--collector", url, "--since", "1h", "--until", "2h")
+        assert str(turned.exception) == "--since 1h is not before --until 2h"
+        past = await run("events", "--collector", url, "--since", "2h", "--until", "1h")
+        assert "No events between 2h and 1h." in past.output
+        typo = await run("events", "--collector", url, "--run", "nothing")
+        assert "no run named 'nothing'" in str(typo.exception)
     store = FlakyStore()
     async with serving(make_parts(store)) as url:
         store.down = True
@@ -211,7 +220,7 @@ async def test_text_of_a_silence_cannot_control_the_terminal() -> None:
     [
         (["host"], "NAME=PATTERN"), (["=a"], "NAME=PATTERN"), (["colour=red"], "one of kind"),
         (["host=*"], "silence everything"), (["host=a", "--for", "long"], "duration"),
-        (["kind=stragler"], "did you mean straggler"),
+        (["kind=stragler"], "did you mean 'straggler'"),
     ],
 )  # fmt: skip
 async def test_a_wrong_silence_is_rejected(words: list[str], message: str) -> None:

@@ -51,7 +51,7 @@ def test_a_scheduler_that_does_not_answer_is_an_error(capsys: Captured, monkeypa
 def test_a_program_that_does_not_exist_is_an_error(capsys: Captured) -> None:
     """The message has its name and the reason of the system."""
     assert run(["sweep", "--try", "depth=1", "--", "no-such-program"]) == 1
-    assert "no-such-program cannot be started: No such file or directory" in capsys.readouterr().err
+    assert "depth=1 samples=100: there is no program no-such-program" in capsys.readouterr().err
 
 
 def test_a_sweep_has_a_chart(tmp_path: Path) -> None:

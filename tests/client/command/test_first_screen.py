@@ -33,7 +33,7 @@ def test_it_shows_the_host_and_all_addresses() -> None:
     gpu = {"model": "H100", "driver_version": "580", "memory_bytes": 80 * 1024**3}
     cpu = {"model": "EPYC", "cores": 96, "threads": 192}
     text = shown(host(inventory={"cpu": cpu, "memory_bytes": 1024**4, "gpus": [gpu] * 8}))
-    assert "gpu-01 is watched every 1 s" in text
+    assert "gpu-01 is watched every second" in text
     assert "EPYC · 96 cores · 192 threads" in text
     assert "1.0 TiB" in text
     assert "8 × H100 · 80.0 GiB · driver 580" in text

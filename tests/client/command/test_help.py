@@ -124,15 +124,15 @@ def test_versions(capsys: Captured) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["hots"], "flyball: there is no command 'hots'. Did you mean hosts or host? See `flyball --help`."),
+        (["hots"], "flyball: there is no command 'hots'; did you mean 'hosts' or 'host'? See `flyball --help`."),
         (["hosts", "--bogus"], "flyball: no such option: --bogus. See `flyball hosts --help`."),
-        (["plan"], "flyball: missing argument 'FILE'. See `flyball plan --help`."),
-        (["certs", "isue"], "flyball: no such command 'isue'. Did you mean 'issue'? See `flyball certs --help`."),
-        (["storage", "-n", "a", "-t", "b"], "'a' is not a whole number. See `flyball storage --help`."),
-        (["events", "-f", "table", "--limit", "0"], "0 is less than 1. See `flyball events --help`."),
+        (["plan"], "flyball: missing argument FILE. See `flyball plan --help`."),
+        (["certs", "isue"], "flyball: there is no command 'isue'; did you mean 'issue'? See `flyball certs --help`."),
+        (["storage", "-n", "a", "-t", "b"], "--samples a: expected an integer. See `flyball storage --help`."),
+        (["events", "-f", "table", "--limit", "0"], "--limit 0: expected at least 1. See `flyball events --help`."),
         (["certs"], "Usage: flyball certs [OPTIONS] COMMAND [ARGS]..."),
-        (["agent", "--bogus"], "flyball-agent: unrecognized arguments: --bogus. See `flyball-agent --help`."),
-        (["collector", "store"], "flyball-collector store: the following arguments are required: COMMAND."),
+        (["agent", "--bogus"], "flyball-agent: no such option: --bogus. See `flyball-agent --help`."),
+        (["collector", "store"], "flyball-collector store: missing argument COMMAND. See"),
     ],
 )
 def test_wrong_command_lines_end_with_status_2(words: list[str], message: str) -> None:

@@ -99,5 +99,5 @@ def test_active_warnings_and_worse_are_shown_above() -> None:
     active = [{"id": kind, "kind": kind, "severity": severity, "because": "so", **about} for kind, severity in kinds]
     text = "\n".join(shown(state() | {"conditions": active}))
     assert "Active problems" in text
-    assert "disk_full  a  90% confidence" in text
+    assert "disk_full  a  90 % confidence" in text
     assert "bottleneck_cpu" not in text

@@ -4,9 +4,16 @@ import io
 from typing import Any
 
 import pytest
-from rich.console import Console
+from rich.console import Console, Group
 
 from flyball.command.hosts import fleet, hosts_table, problems
+
+
+def lines_of(overview: dict[str, Any]) -> list[str]:
+    """Return the problems as a wide terminal shows them."""
+    console = Console(file=io.StringIO(), width=200, highlight=False)
+    console.print(Group(*problems(overview)))
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]  # given above
 
 
 def entry(kind: str, severity: str = "critical", **more: Any) -> dict[str, Any]:
@@ -42,9 +49,7 @@ def test_each_host_has_its_worst_problem() -> None:
 def test_active_problems_are_listed() -> None:
     """One line each with its reason, equal ones of several GPUs once, and the next command. Text is not markup."""
     two = [entry("gpu_lost", gpu=f"GPU-{n}", id=str(n)) for n in range(2)]
-    lines = [
-        line.plain for line in problems(overview(*two, entry("oom_kill", because="[red]killed\x1b[2J"), critical=9))
-    ]
+    lines = lines_of(overview(*two, entry("oom_kill", because="[red]killed\x1b[2J"), critical=9))
     assert lines[0] == "Active problems"
     assert lines[1] == "critical  a 2 GPUs: gpu_lost  it is so"
     assert lines[2].startswith("critical  a: oom_kill  [red]killed")
@@ -55,13 +60,13 @@ def test_active_problems_are_listed() -> None:
 
 def test_a_fleet_without_problems_has_one_line() -> None:
     """It is the only line."""
-    assert [line.plain for line in problems(overview())] == ["No active problems."]
+    assert lines_of(overview()) == ["No active problems."]
 
 
 def test_two_errors_of_one_gpu_are_two_problems() -> None:
     """They are listed separately, each with its resource."""
     two = [entry("gpu_xid", gpu="GPU-1", gpu_index=3, resource=f"XID {code}", id=str(code)) for code in (48, 79)]
-    lines = [line.plain for line in problems(overview(*two))]
+    lines = lines_of(overview(*two))
     assert [line.split(": ")[0] for line in lines[1:3]] == ["critical  a GPU 3 XID 48", "critical  a GPU 3 XID 79"]
 
 
@@ -77,5 +82,7 @@ def test_the_table_fits_a_terminal_of_80_columns(name: str) -> None:
     shown = console.file.getvalue()  # type: ignore[attr-defined]  # given above
     assert "…" not in shown
     assert max(map(len, shown.splitlines())) <= 80
-    assert {"waiting", "104", "-999.6", "-59.00", "never", "112", "not", "reporting", "AVAIL."} <= set(shown.split())
+    assert {"waiting", "104", "-999.6", "-59.00", "never", "112", "not", "reporting", "AVAIL.", "SKEW"} <= set(
+        shown.split()
+    )
     assert "".join(line.split(" ")[0] for line in shown.splitlines()[2:]).startswith(name)

@@ -46,9 +46,9 @@ def test_a_screen_needs_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """In a pipe the command ends with status 2 and names the alternative."""
     with pytest.raises(WrongArgument, match="`flyball top` needs an interactive terminal"):
         show_live(Text, "flyball top", console=Console(file=io.StringIO()))
-    for words in (["top"], ["host", "a", "--watch"]):
+    for words, instead in ((["top"], "hosts --format json"), (["host", "a", "--watch"], "host a --format json")):
         assert run(words) == 2
-        assert "flyball hosts --format json" in capsys.readouterr().err
+        assert f"in scripts, use `flyball {instead}`" in capsys.readouterr().err
 
 
 async def test_problems_are_shown_above_the_hosts() -> None:

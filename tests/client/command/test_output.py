@@ -66,7 +66,7 @@ def test_one_example_is_written(tmp_path: Path, capsys: Captured) -> None:
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["transformer.yaml"]
     assert run(["examples", "tronsformer", "--write", str(tmp_path / "other")]) == 2
     assert not (tmp_path / "other").exists()
-    assert "the examples are" in capsys.readouterr().err
+    assert "did you mean 'transformer'?" in capsys.readouterr().err
 
 
 def test_an_existing_configuration_is_not_overwritten(tmp_path: Path, capsys: Captured) -> None:

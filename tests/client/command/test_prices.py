@@ -123,7 +123,7 @@ def test_an_unknown_provider_is_an_error(example: Path, capsys: Captured) -> Non
     example.write_text(example.read_text(encoding="utf-8") + "cost: {provider: runpood}\n", encoding="utf-8")
     assert run(["plan", str(example)]) == 2
     for text in (message, capsys.readouterr().err):
-        assert all(name in text for name in (*PROVIDERS, "did you mean RunPod?"))
+        assert all(name in text for name in (*PROVIDERS, "did you mean 'RunPod'?"))
     assert run(["prices", "H100_80GB_fp16", "--provider", "aws", "--format", "json"]) == 0
     assert {each["offer"]["provider"] for each in json.loads(capsys.readouterr().out)} == {"AWS"}
 

@@ -90,10 +90,19 @@ def test_a_narrow_terminal_shows_everything(filling: Path) -> None:
     ("arguments", "message"),
     [
         ((), "name a file, or a store with --store"),
-        (("nowhere.csv",), "nowhere.csv: cannot read the file: No such file or directory"),
-        (("--store", "sqlite:///nowhere.db", "--host", "a"), "nowhere.db does not exist"),
+        (("nowhere.csv",), "there is no file nowhere.csv"),
+        (("--store", "sqlite:///nowhere.db", "--host", "a"), "there is no store nowhere.db"),
         (("--store", "sqlite:///nowhere.db"), "--store needs the hosts: add --host"),
-        (("--store", "sqlite:///nowhere.db", "--host", "a", "--start", "soon"), "invalid time 'soon'"),
+        (
+            ("--store", "sqlite:///nowhere.db", "--host", "a", "--start", "soon"),
+            "--start soon: expected an age such as 30m",
+        ),
+        (
+            ("--store", "sqlite:///nowhere.db", "--host", "a", "--start", "1m", "--end", "2m"),
+            "--start 1m is not before --end 2m",
+        ),
+        (("--store", "sqlite:///nowhere.db", "a.csv"), "--store and a file exclude each other"),
+        (("a.csv", "--host", "a"), "--host belongs to --store"),
     ],
 )
 def test_wrong_arguments_are_one_line(arguments: tuple[str, ...], message: str) -> None:

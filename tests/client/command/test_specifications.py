@@ -25,11 +25,15 @@ def example(tmp_path: Path) -> Path:
         ("model: gpt-two\nhardware: RTX_4090_fp16\n", "run.yaml:1: model.name: unknown model"),
         ("model: gpt2\nhardware: M1_Pro\ntraining: {batch_size: -1}\n", "run.yaml:3: training.batch_size: expected"),
         ("model: {name: mlp, d_in: 9, d_out: 2, batch_size: 3}\nhardware: {device: A100, devices: 8}\n", "no layout"),
-        ("", "run.yaml: model: is missing"),
-        ("model:\n\tname: gpt2\n", "run.yaml:2: found character that cannot start any token; YAML indents with spaces"),
+        ("", "run.yaml is empty; `flyball examples --write .`"),
+        ("title: a\n", "run.yaml: model: is missing; expected the model"),
+        (
+            "model:\n\tname: gpt2\n",
+            "run.yaml:2: not valid YAML: found character that cannot start any token; YAML indents",
+        ),
         (
             "model: gpt2\nhardware: M1_Pro\nscalability: {devices: [4, 0]}\n",
-            "scalability.devices: expected a list, each a whole number of at least 1 and at most 1e+06, not 0",
+            "scalability.devices: expected a list, each an integer of at least 1 and at most 1,000,000, not 0",
         ),
     ],
 )
@@ -53,7 +57,7 @@ def test_files_that_cannot_be_read_or_written_are_errors(example: Path, tmp_path
     for path, words in (
         (Path("/dev/zero"), "larger than 4 MB"),
         (tmp_path / "none.yaml", "flyball examples"),
-        (tmp_path, "cannot read"),
+        (tmp_path, "is a folder; name a file"),
         (binary, "is not valid UTF-8"),
     ):
         assert run(["plan", str(path)]) == 2

@@ -75,7 +75,7 @@ def test_a_token_is_revoked_by_name_or_id(tmp_path: Path, capsys: Captured) -> N
     first, second, third = (add(file, capsys, name) for name in ("ada", "bob", "bob"))
     running = TokensFile(file)
     assert run(["token", "revoke", "ada", "--file", str(file)]) == 0
-    assert "no restart is needed" in capsys.readouterr().out
+    assert "rejects the token from the next request on, without a restart" in capsys.readouterr().out
     assert running.find(first) is None
     assert run(["token", "revoke", "bob", "--file", str(file)]) == 2
     message = capsys.readouterr().err
@@ -106,11 +106,14 @@ def test_the_file_can_come_from_the_collectors_settings(tmp_path: Path, capsys: 
     ("words", "message"),
     [
         (["add", "viewer", "a\nb"], "NAME"),
-        (["add", "admin", "a"], "'admin' is not one of"),
+        (["add", "admin", "a"], "ROLE admin: expected one of viewer, operator"),
+        (["add", "viewer", "a", "--file", "wrong"], "wrong:1: not a line of a tokens file"),
+        (["add", "viewer", "a", "--file", "/dev/zero"], "is larger than 4 MB, so it is not a tokens file"),
         (["list", "--file", "none"], "there is no file none"),
-        (["list", "--file", "wrong"], "wrong, line 1: expected"),
+        (["list", "--file", "wrong"], "wrong:1: not a line of a tokens file; expected"),
         (["list", "--config", "empty.toml"], "name the tokens file with --file"),
         (["revoke", "nobody", "--file", "good"], "good has no token with the id or name 'nobody'"),
+        (["revoke", "prometeus", "--file", "good"], "did you mean 'prometheus'?"),
     ],
 )
 def test_wrong_arguments_end_with_status_2(

@@ -68,7 +68,7 @@ class Up:
 def running(directory: Path, *words: str) -> Iterator[Up]:
     up = Up(directory, *words)
     try:
-        up.until(lambda: "Ctrl-C ends it" in up.output())
+        up.until(lambda: "Press Ctrl-C to stop" in up.output())
         yield up
     finally:
         up.process.kill()
@@ -78,7 +78,7 @@ def running(directory: Path, *words: str) -> Iterator[Up]:
 def test_one_command_watches_this_machine_and_ends_in_order(tmp_path: Path) -> None:
     """The first screen follows the first record; killed daemons are restarted; Ctrl-C ends all with status 0."""
     with running(tmp_path / "home", "up") as up:
-        assert "is watched every 1 s" in up.output()
+        assert "is watched every second" in up.output()
         assert f"http://127.0.0.1:{up.port}/metrics" in up.output()
         (host,) = up.get("/api/v1/hosts")["hosts"]
         assert host["connected"]
@@ -158,7 +158,7 @@ def test_wrong_settings_end_the_command_with_the_message_of_the_daemon(
     (tmp_path / "collector.toml").write_text("nonsense = 1\n")
     words = ["--directory", str(tmp_path), "--port-http", str(free_port()), "--port-grpc", str(free_port())]
     assert run(["up", *words]) == 1
-    assert "there is no setting nonsense" in capsys.readouterr().err
+    assert "there is no setting 'nonsense'" in capsys.readouterr().err
 
 
 def test_an_unknown_scenario_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -277,7 +277,7 @@ def test_without_step_reports_texts_leave_out_steps() -> None:
     found = situation(event("bottleneck_cpu"), cpu_busy_share=0.95, data_wait_share=None, gpus=0)
     advice = advise("cheaper_preprocessing", found)
     assert advice is not None
-    assert advice.because == "the CPU is 95% busy"
+    assert advice.because == "the CPU is 95 % busy"
 
 
 def test_a_slow_rank_costs_what_it_is_slower() -> None:

@@ -27,7 +27,7 @@ GOLDEN = """\
 # TYPE flyball_agent_up gauge
 flyball_agent_up{instance="alpha"} 1.0
 flyball_agent_up{instance="beta"} 0.0
-# HELP flyball_agent_last_report_timestamp_seconds Time at which the newest record was received, in Unix time.
+# HELP flyball_agent_last_report_timestamp_seconds Time at which the newest record arrived, in Unix time.
 # TYPE flyball_agent_last_report_timestamp_seconds gauge
 flyball_agent_last_report_timestamp_seconds{instance="alpha"} 1699999999.0
 flyball_agent_last_report_timestamp_seconds{instance="beta"} 1699999984.0
@@ -40,31 +40,31 @@ flyball_duplicate_host{instance="alpha"} 0.0
 # HELP flyball_agent_backlog_bytes Size of the records in the agent's spool that are not sent yet.
 # TYPE flyball_agent_backlog_bytes gauge
 flyball_agent_backlog_bytes{instance="alpha"} 0.0
-# HELP flyball_clock_skew_seconds The host's wall clock minus the collector's.
+# HELP flyball_clock_skew_seconds The host's wall clock minus the collector's wall clock.
 # TYPE flyball_clock_skew_seconds gauge
 flyball_clock_skew_seconds{instance="alpha"} -0.25
-# HELP flyball_agent_info Always 1: the agent's version.
+# HELP flyball_agent_info Always 1. Its label is the agent's version.
 # TYPE flyball_agent_info gauge
 flyball_agent_info{instance="alpha",version="0.1.0"} 1
-# HELP flyball_host_info Always 1: the machine and its operating system.
+# HELP flyball_host_info Always 1. Its labels describe the machine and its operating system.
 # TYPE flyball_host_info gauge
 flyball_host_info{instance="alpha",kernel="6.1"} 1
-# HELP flyball_gpu_info Always 1: a GPU's properties, for joins on the label gpu.
+# HELP flyball_gpu_info Always 1. Its labels describe a GPU; join on the label gpu.
 # TYPE flyball_gpu_info gauge
 flyball_gpu_info{instance="alpha",driver="570",gpu="GPU-1",index="0",model="H100"} 1
-# HELP flyball_probe_unavailable Always 1: a probe with unavailable readings, and the reason.
+# HELP flyball_probe_unavailable Always 1. Its labels name a probe with unavailable readings, and the reason.
 # TYPE flyball_probe_unavailable gauge
 flyball_probe_unavailable{instance="alpha",probe="power",reason="denied"} 1
 # HELP flyball_gpu_process_memory_used_bytes GPU memory that a process holds.
 # TYPE flyball_gpu_process_memory_used_bytes gauge
 flyball_gpu_process_memory_used_bytes{instance="alpha",gpu="GPU-1",pid="42",rank="0",run="r1",user="ann"} 1024.0
-# HELP flyball_run_step The last step that a rank finished.
+# HELP flyball_run_step The number of the last step that a rank completed.
 # TYPE flyball_run_step gauge
 flyball_run_step{instance="alpha",rank="0",run="r1"} 7.0
 # HELP flyball_run_steps_total Steps reported by a rank.
 # TYPE flyball_run_steps_total counter
 flyball_run_steps_total{instance="alpha",rank="0",run="r1"} 2.0
-# HELP flyball_run_step_seconds_total Duration of the reported steps.
+# HELP flyball_run_step_seconds_total Total duration of the reported steps.
 # TYPE flyball_run_step_seconds_total counter
 flyball_run_step_seconds_total{instance="alpha",rank="0",run="r1"} 0.5
 # HELP flyball_gpu_carrier Link. States: 0 down, 1 up.

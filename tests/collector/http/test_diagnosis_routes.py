@@ -46,7 +46,7 @@ async def test_run_diagnosis() -> None:
     assert answer["primary"] == "disk"
     assert answer["hosts"] == [{"host": "a", "primary": "disk"}, {"host": "b", "primary": None}]
     assert {condition["kind"] for condition in answer["conditions"]} >= {"straggler", "disk_full"}
-    assert wrong["error"]["hint"] == "did you mean r?"
+    assert wrong["error"]["hint"] == "did you mean 'r'?"
 
 
 async def test_runs_are_listed_with_figures() -> None:

@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-import pytest
-
 from flyball_collector.diagnosis.kinds import KINDS, Severity
 from flyball_collector.diagnosis.subject import Subject
-from flyball_collector.notify.alert_text import Links, alert_name, annotations, description, duration_text, labels
+from flyball_collector.notify.alert_text import Links, alert_name, annotations, description, labels
 from flyball_collector.timeline.entry import entry_of
 from flyball_collector.timeline.testing import cleared, make_event
 
@@ -38,7 +36,10 @@ def test_a_hosts_texts_are_cleaned() -> None:
 def test_a_description_has_place_confidence_and_time_left() -> None:
     """The time left is included while the condition is active."""
     event = make_event(seconds_left=600.0)
-    assert description(entry_of(event)) == "GPU 1 on node-1: used 93 %, 12 MiB more each second; 10 min left (80% sure)"
+    assert (
+        description(entry_of(event))
+        == "GPU 1 on node-1: used 93 %, 12 MiB more each second; 10 min left (80 % confidence)"
+    )
     assert "left" not in description(entry_of(cleared(event)))
     assert "left" not in description(entry_of(make_event(seconds_left=0.0)))
     assert annotations(entry_of(event), Links())["summary"].startswith("Memory")
@@ -63,12 +64,6 @@ def test_links_lead_to_the_host_and_the_runbook() -> None:
     assert links.page(entry) == "https://flyball.example/#/host/a%2Fb%3Fc"
     assert links.runbook(entry) == "https://docs.example/runbooks/FlyballHostOomRisk.md"
     assert "runbook_url" not in annotations(entry, Links())
-
-
-@pytest.mark.parametrize(("seconds", "words"), [(0, "0 s"), (90, "90 s"), (600, "10 min"), (7200, "2 h"), (2e5, "2 d")])
-def test_durations_have_a_sensible_unit(seconds: float, words: str) -> None:
-    """A duration is in its largest sensible unit."""
-    assert duration_text(seconds) == words
 
 
 def test_alert_names_are_those_of_the_rules_and_runbooks() -> None:

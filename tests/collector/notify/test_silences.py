@@ -50,8 +50,9 @@ def test_damaged_documents_are_skipped() -> None:
     [
         ({}, "needs at least one"), ({"hosts": "a"}, "one of kind, severity, host"), ({"host": ""}, "expected a name"),
         ({"host": "x" * 257}, "up to 256"), ({"host": "*", "kind": "**"}, "silence everything"),
-        ({"kind": "stragler"}, "no kind matches 'stragler'; did you mean straggler"),
-        ({"severity": "bad"}, "no severity"),
+        ({"kind": "stragler"}, "no kind matches 'stragler'; did you mean 'straggler'"),
+        ({"severity": "bad"}, "no severity matches 'bad'; expected one of info, warning, critical"),
+        ({"hots": "a"}, "did you mean 'host'"),
     ],
 )  # fmt: skip
 def test_invalid_matchers_are_refused(matchers: dict[str, str], message: str) -> None:

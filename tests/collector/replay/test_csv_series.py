@@ -93,7 +93,11 @@ def test_times_are_seconds_or_dates_and_files_are_joined_in_time(tmp_path: Path)
         ("timestamp;cpu_busy_ratio\n1;1\n", "series.csv:1: no column 'timestamp'; columns are separated by ';'"),
         ("timestamp,cpu_busy_ratio\n0,inf\n", "series.csv:2: cpu_busy_ratio: inf is out of range"),
         ("timestamp,cpu_busy_ratio\n", "series.csv: no rows"),
-        ("", "series.csv:1: no column 'timestamp'"),
+        ("", "series.csv:1: the file is empty; known columns are timestamp, host"),
+        (
+            "timestamp,cpu_bussy_ratio\n0,1\n",
+            "series.csv:1: no column with readings; 'cpu_bussy_ratio': did you mean",
+        ),
     ],
 )
 def test_an_invalid_file_is_refused_with_its_place(tmp_path: Path, text: str, message: str) -> None:
@@ -104,14 +108,14 @@ def test_an_invalid_file_is_refused_with_its_place(tmp_path: Path, text: str, me
 def test_a_binary_file_is_refused(tmp_path: Path) -> None:
     """Binary data and a missing file give one clear line each."""
     path = tmp_path / "series.csv.gz"
-    with pytest.raises(ReplayError, match="cannot read the file"):
+    with pytest.raises(ReplayError, match="there is no file"):
         read([path])
     path.write_bytes(b"\x1f\x8b\x02")
-    with pytest.raises(ReplayError, match="cannot read the file"):
+    with pytest.raises(ReplayError, match="cannot read"):
         read([path])
     other = tmp_path / "series.csv"
     other.write_bytes(b"timestamp,host,cpu_busy_ratio\n0,\xff\xfe,1\n")
-    with pytest.raises(ReplayError, match="not valid UTF-8: byte 0xff"):
+    with pytest.raises(ReplayError, match=r"is not valid UTF-8 \(byte 0xff\)"):
         read([other])
 
 

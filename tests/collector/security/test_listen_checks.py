@@ -27,7 +27,7 @@ def test_other_addresses_need_tls_and_authentication() -> None:
 def test_an_incomplete_set_of_files_is_an_error_even_on_loopback() -> None:
     """A certificate without an authority would only look safe."""
     (fault,) = listening_faults(CollectorSettings(grpc=GrpcSettings(certificate_file="c", key_file="k")))
-    assert fault.startswith("grpc.ca_file not set")
+    assert fault.startswith("grpc.ca_file: not set")
 
 
 @pytest.mark.parametrize("listen", ["", "3590", "a:b", "a:99999"])

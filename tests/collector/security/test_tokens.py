@@ -37,7 +37,7 @@ def test_a_new_token_is_found_by_its_line() -> None:
 @pytest.mark.parametrize("line", ["admin " + "0" * 64 + " x", "viewer 1234 x", "viewer " + "0" * 64, "viewer"])
 def test_an_invalid_line_is_an_error(line: str) -> None:
     """The error has the line number."""
-    with pytest.raises(TokensError, match="line 2"):
+    with pytest.raises(TokensError, match="tokens:2: not a line of a tokens file"):
         parse_tokens(f"# first\n{line}\n", "tokens")
 
 

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from flyball_collector.store.contract import StoreError
 from flyball_collector.store.memory import MemoryStore
 from flyball_collector.store.sqlite import SqliteStore
-from flyball_collector.store.store_urls import open_store
+from flyball_collector.store.store_urls import WrongStoreUrl, open_store
 
 
 def test_a_sqlite_url_names_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,7 +28,7 @@ def test_memory_is_a_store() -> None:
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("postgres://x", "unknown scheme 'postgres'; expected memory:, sqlite:"),
+        ("postgres://x", "unknown scheme 'postgres'; expected one of memory:, sqlite:"),
         ("/var/lib/x.db", "unknown scheme"),
         ("sqlite://x.db", "expected sqlite:////absolute/path"),
         ("sqlite:", "expected sqlite:////absolute/path"),
@@ -37,6 +36,6 @@ def test_memory_is_a_store() -> None:
     ],
 )
 def test_other_urls_are_refused(url: str, message: str) -> None:
-    """The message names the setting, the value and the valid forms."""
-    with pytest.raises(StoreError, match=f"store.url .*{message}"):
+    """The message names the value and the valid forms."""
+    with pytest.raises(WrongStoreUrl, match=f"store URL {url!r}: .*{message}"):
         open_store(url)

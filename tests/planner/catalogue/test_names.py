@@ -88,7 +88,7 @@ def test_an_unknown_name_gets_a_suggestion() -> None:
     """The error for a misspelt name suggests the nearest name, or the command that lists all."""
     with pytest.raises(UnknownName, match="did you mean 'GeForce RTX 4090'"):
         find_device("GeForce RTX 4O90")
-    with pytest.raises(UnknownName, match="flyball hardware --list"):
+    with pytest.raises(UnknownName, match="`flyball hardware` lists all"):
         find_device("abacus")
 
 

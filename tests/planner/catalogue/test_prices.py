@@ -67,7 +67,7 @@ def test_single_instances_have_a_caveat() -> None:
     """Eight single-device instances lack NVLink and get a caveat; one instance does not."""
     expensive, cheap = compare([SINGLE, NODE, replace(SINGLE, on_demand_usd_per_hour=1.0)], hours=1, devices=8)[:2]
     assert (expensive.offer.instance, expensive.offer.caveat) == ("eight", "")
-    assert "only 1 of a node's 8 devices together" in cheap.description()
+    assert "only 1 device per instance" in cheap.description()
     assert compare([SINGLE], hours=1, devices=1)[0].offer.caveat == ""
 
 

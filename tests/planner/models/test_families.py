@@ -133,9 +133,9 @@ def test_integers_have_several_notations(value: object) -> None:
     [
         ("mlp", {"d_in": 1, "d_out": 1, "batchsize": 2}, "batchsize", "batch_size", "did you mean 'batch_size'"),
         ("mlp", {"d_out": 1}, "d_in", None, "is missing .*expected an integer of at least 1"),
-        ("mlp", {"d_in": 0, "d_out": 1}, "d_in", None, "0 is not valid; expected an integer of at least 1"),
-        ("mlp", {"d_in": 1.5, "d_out": 1}, "d_in", None, "1.5 is not valid"),
-        ("mlp", {"d_in": True, "d_out": 1}, "d_in", None, "True is not valid"),
+        ("mlp", {"d_in": 0, "d_out": 1}, "d_in", None, "expected an integer of at least 1, not 0"),
+        ("mlp", {"d_in": 1.5, "d_out": 1}, "d_in", None, "expected an integer of at least 1, not 1.5"),
+        ("mlp", {"d_in": True, "d_out": 1}, "d_in", None, "expected an integer of at least 1, not True"),
         ("mlp", {"d_in": 1, "d_out": 1, "precision": "bf61"}, "precision", "bf16", "did you mean 'bf16'"),
         ("mlp", {"d_in": 1, "d_out": 1, "epochs": 0}, "epochs", None, "a number above 0"),
         ("mlp", {"d_in": 1, "d_out": 1, "layers": [0]}, "layers", None, "a list of widths, each at least 1"),

@@ -53,7 +53,7 @@ def test_without_the_key_there_are_no_measured_runs() -> None:
 @pytest.mark.parametrize(
     ("calibration", "message"),
     [
-        ("calibration: none.csv\n", "run.yaml:4: calibration: the file cannot be read: No such file or directory"),
+        ("calibration: none.csv\n", "run.yaml:4: calibration: there is no file none.csv"),
         ("calibration: 3\n", "run.yaml:4: calibration: expected the name of a file, or a list of runs, not 3"),
         (
             "calibration:\n  - {step_secnds: 1}\n",

@@ -41,7 +41,7 @@ def test_without_the_section_there_is_no_loading() -> None:
         ("{storage: nvme}", "loading.storage: has no effect without bytes_per_sample"),
         ("{cpu_ms_per_sample: 8}", "loading.cpu_ms_per_sample: has no effect without workers"),
         ("{workers: 3}", "loading.workers: has no effect without cpu_ms_per_sample or bytes_per_sample or"),
-        ("{storage: nvem, bytes_per_sample: 1k}", "did you mean nvme?"),
+        ("{storage: nvem, bytes_per_sample: 1k}", "did you mean 'nvme'?"),
         ("{bytes_per_sample: 1k, storage: hdd, storage_mb_per_second: 3}", "keep one of them"),
         ("{sampels_per_second: 3}", "did you mean 'samples_per_second'?"),
     ],

@@ -82,7 +82,7 @@ def test_all_faults_are_reported_at_once_with_their_lines() -> None:
     )
     assert "did you mean 'layers'" in found[3, "model.layres"]
     assert "at least 1" in found[4, "model.hidden"]
-    assert found[6, "training.batch_size"] == "expected a whole number of at least 1, not 'many'"
+    assert found[6, "training.batch_size"] == "expected an integer of at least 1, not 'many'"
     assert "did you mean 'precision'" in found[8, "training.precission"]
     assert "A100_80GB_fp16" in found[10, "hardware.device"]
     assert "at least 1" in found[11, "hardware.devices"]
@@ -96,7 +96,8 @@ def test_all_faults_are_reported_at_once_with_their_lines() -> None:
         ("model:\nhardware: M1_Pro\n", (1, "model"), "is missing"),
         ("model: {name: [gpt2]}\nhardware: M1_Pro\n", (1, "model.name"), "expected text, not a list"),
         ("model: llama\nhardware: M1_Pro\n", (1, "model.name"), "llama-2-7b"),
-        ("model: {name: mlp, d_in: -1, d_out: 2}\nhardware: M1_Pro\n", (1, "model.d_in"), "-1 is not valid"),
+        ("model: {name: mlp, d_in: -1, d_out: 2}\nhardware: M1_Pro\n",
+         (1, "model.d_in"), "expected an integer of at least 1, not -1"),
         ("model: {name: pca_svd, n: 10, p: 5, k: 50}\nhardware: M1_Pro\n", (1, "model.k"), "50 components"),
         ("model: {shape: {layers: 0, hidden: 64, heads: 2, vocab: 9}}\nhardware: M1_Pro\n",
          (1, "model.shape.layers"), "from 1 to"),
@@ -115,7 +116,7 @@ def test_all_faults_are_reported_at_once_with_their_lines() -> None:
         ("model: gpt2\nhardware: {device: H100, devices: 8}\nlayout: {tensor: 5}\n", (3, "layout"), "multiple"),
         ("model: {shape: {layers: 2, hidden: 64, heads: 2}}\nhardware: M1_Pro\n", (1, "model.shape.vocab"), "missing"),
         ("model: {shape: {layers: two}}\nhardware: M1_Pro\n", (1, "model.shape.layers"), "expected `int`"),
-        ("model: {huggingface: none.json}\nhardware: M1_Pro\n", (1, "model.huggingface"), "cannot be read"),
+        ("model: {huggingface: none.json}\nhardware: M1_Pro\n", (1, "model.huggingface"), "cannot read none.json"),
         ("model: {name: mlp, d_in: 3, d_out: 1, batch_size: 8}\nhardware: M1_Pro\ntraining: {batch_size: 9}\n",
          (3, "training.batch_size"), "keep one"),
     ],

@@ -80,9 +80,9 @@ def test_a_classical_model_needs_no_batch() -> None:
         ("gpt-two,A100,8,1024,1", "model: unknown model 'gpt-two'"),
         (
             "gpt2,A100_80GB_fp61,8,1024,1",
-            "device: there is no hardware named 'A100_80GB_fp61'; did you mean 'A100_80GB_fp16'?",
+            "device: there is no device named 'A100_80GB_fp61'; did you mean 'A100_80GB_fp16'?",
         ),
-        ("gpt2,A100,many,1024,1", "batch_size: expected a whole number of at least 1, not 'many'"),
+        ("gpt2,A100,many,1024,1", "batch_size: expected an integer of at least 1, not 'many'"),
         ("gpt2,A100,8,1024,-1", "step_seconds: expected a number above 0, not -1"),
         (
             "gpt2,A100,8,1024,",

@@ -30,7 +30,7 @@ def test_cells_have_lines_and_types() -> None:
         ("a,b,a\n", "t.csv:1: duplicate column 'a'"),
         ("a;b;c\n1;2;3\n", "t.csv:1: separates columns by semicolons; use commas"),
         ("a,,b\n", "t.csv:1: has a column without a name"),
-        ('a\n"b\n', "t.csv:2: is not valid CSV"),
+        ('a\n"b\n', "t.csv:2: not valid CSV"),
         ("a\n" * 600_000, "t.csv: longer than"),
     ],
 )

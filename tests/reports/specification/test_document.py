@@ -35,7 +35,7 @@ def test_scalars_follow_yaml() -> None:
         ("just words\n", 1, "not 'just words'"),
         ("? [1, 2]\n: 3\n", 1, "a key must be a plain scalar"),
         ("a: " + "[" * 60 + "]" * 60, 1, "nested too deeply"),
-        ("a: \x01\n", 0, "is not valid YAML"),
+        ("a: \x01\n", 0, "not valid YAML: unacceptable character"),
         ("x: &a [1,1,1,1,1,1,1,1]\n" + "".join(
             f"y{n}: &b{n} [{', '.join(['*a' if n == 0 else f'*b{n - 1}'] * 8)}]\n" for n in range(8)), 0, "too large"),
     ],

@@ -42,27 +42,35 @@ def test_common_notations_are_read(reader: Reader, value: object, read: object) 
 @pytest.mark.parametrize(
     ("reader", "value", "expected"),
     [
-        (integer(), "eight", "a whole number of at least 1"),
-        (integer(), 2.5, "a whole number"),
-        (integer(), True, "a whole number"),
+        (integer(), "eight", "an integer of at least 1"),
+        (integer(), 2.5, "an integer"),
+        (integer(), True, "an integer"),
         (integer(at_most=10), 11, "at most 10"),
-        (integer(), "1e400", "a whole number"),
-        (integer(), 10**400, "a whole number"),
+        (integer(), "1e400", "an integer"),
+        (integer(), 10**400, "an integer"),
         (number(above=0), 0, "above 0"),
         (number(), ".nan", "a number"),
         (number(), "k", "a number"),
         (number(), "", "a number"),
-        (choice(["adamw", "sgd"]), "adam", "did you mean adamw"),
+        (choice(["adamw", "sgd"]), "adam", "one of adamw, sgd"),
         (text(), None, "text"),
         (flag(), "maybe", "true or false"),
         (many(integer()), [], "1 to 64"),
-        (many(integer()), [SourceValue("x", 1)], "a list, each a whole number"),
+        (many(integer()), [SourceValue("x", 1)], "a list, each an integer"),
     ],
 )
 def test_invalid_values_raise_with_what_is_expected(reader: Reader, value: object, expected: str) -> None:
     """The message states what to write instead."""
     with pytest.raises(Unfit, match=expected):
         reader.read(SourceValue(value, 1))  # type: ignore[arg-type]
+
+
+def test_a_similar_word_is_suggested() -> None:
+    """Also within a list."""
+    for reader, value in ((choice(["adamw", "sgd"]), "adam"), (many(choice(["adamw"])), [SourceValue("adam", 1)])):
+        with pytest.raises(Unfit) as raised:
+            reader.read(SourceValue(value, 1))
+        assert raised.value.hint == "did you mean 'adamw'?"
 
 
 KEYS = (SectionKey("layers", integer(), "how many", required=True), SectionKey("name", text(), "what it is called"))
@@ -77,7 +85,7 @@ def test_all_problems_of_a_section_are_reported_at_once() -> None:
     messages = {(each.line, each.key): each.message for each in faults.problems}
     assert messages[2, "model.layres"] == "unknown key 'layres'; did you mean 'layers'?"
     assert messages[3, "model.name"] == "expected text, not a list"
-    assert messages[1, "model.layers"].startswith("is missing; expected a whole number of at least 1 (how many)")
+    assert messages[1, "model.layers"].startswith("is missing; expected an integer of at least 1 (how many)")
 
 
 def test_a_key_without_a_value_counts_as_missing() -> None:
@@ -87,7 +95,7 @@ def test_a_key_without_a_value_counts_as_missing() -> None:
     assert isinstance(root.value, dict)
     assert read_section("model", root.value["model"], KEYS, faults) == {}
     (missing,) = faults.problems
-    assert missing.message.startswith("is missing; expected a whole number of at least 1")
+    assert missing.message.startswith("is missing; expected an integer of at least 1")
 
 
 def test_a_scalar_in_place_of_a_section_is_reported() -> None:

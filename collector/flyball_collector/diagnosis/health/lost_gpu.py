@@ -58,8 +58,8 @@ class LostGpuDetector:
 
     def _words(self, place: int, count: int) -> str:
         if place < count:
-            return "the driver reports “GPU is lost”; drain and restart the node; inspect it if this happens again"
-        return "the agent no longer lists this GPU, but other GPUs respond; restart the node"
+            return "the driver reports “GPU is lost”; drain and restart the host; inspect it if this happens again"
+        return "the agent no longer lists this GPU, but other GPUs respond; restart the host"
 
     def _compare(self, view: View) -> None:
         """Note GPUs that a host no longer lists although it is still there."""

@@ -69,10 +69,10 @@ class _Counts:
         """Describe one interface or host."""
         if place >= len(self.packets):
             ratio = self.retransmitted[place - len(self.packets)]
-            return f"{ratio:.1%} of the TCP segments of the last minute were retransmitted"
+            return f"{100 * ratio:.1f} % of the TCP segments of the last minute were retransmitted"
         return (
-            f"{self.errors[place]:.0f} packets damaged ({self.damaged[place]:.2%}) and {self.drops[place]:.0f} dropped "
-            f"({self.dropped[place]:.2%}) in the last minute"
+            f"{self.errors[place]:.0f} packets damaged ({100 * self.damaged[place]:.2f} %) and {self.drops[place]:.0f} "
+            f"dropped ({100 * self.dropped[place]:.2f} %) in the last minute"
         )
 
 

@@ -39,7 +39,7 @@ class PcieDetector:
         def words(place: int) -> str:
             now = f"generation {generation[place]:.0f} × {width[place]:.0f} lanes"
             best_link = f"{best[place]:.0f} × {widest[place]:.0f}"
-            rate = f"{share[place]:.0%} of the possible rate"
+            rate = f"{100 * share[place]:.0f} % of the possible rate"
             return f"{now} under load instead of {best_link}: {rate}; reseat the GPU, check the riser"
 
         yield Claims(

@@ -34,7 +34,8 @@ class PowerBrakeDetector:
         enters = (flag > 0) | (share >= _ENTER)
 
         def words(place: int) -> str:
-            return f"power brake active {share[place]:.0%} of the last 10 s; checkpoint, check power supply and rack"
+            active = f"power brake active {100 * share[place]:.0f} % of the last 10 s"
+            return f"{active}; checkpoint, check power supply and rack"
 
         yield Claims(
             kind=KIND,

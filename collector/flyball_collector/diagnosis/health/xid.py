@@ -20,7 +20,13 @@ _REMEMBER_SECONDS = 86_400.0  # to notice the same code in different jobs on one
 _MOST = 4096
 _TOGETHER_SECONDS = 60.0
 _RECOVERY = 154
-_RECOVERY_ACTIONS = ("none", "reset the GPU", "restart the node", "drain its peers", "drain it, then reset it")
+_RECOVERY_ACTIONS = (
+    "none",
+    "reset the GPU",
+    "restart the host",
+    "stop peer-to-peer traffic",
+    "drain the GPU, then reset it",
+)
 
 _SEVERITY = {
     XidClass.APPLICATION: Severity.WARNING,

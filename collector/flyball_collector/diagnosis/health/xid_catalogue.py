@@ -98,7 +98,7 @@ XIDS: tuple[Xid, ...] = (
         79,
         "the GPU has fallen off the bus",
         XidClass.NODE,
-        "drain and restart the node; if this happens again, have it inspected (power, slot, temperature)",
+        "drain and restart the host; if this happens again, have it inspected (power, slot, temperature)",
     ),
     Xid(80, "corrupted data sent to the GPU", XidClass.APPLICATION, _RESTART_APP),
     Xid(92, "high rate of single-bit memory errors; all were corrected", XidClass.IGNORE, _RECORD),
@@ -145,7 +145,7 @@ XIDS: tuple[Xid, ...] = (
     Xid(158, "fatal GPU timeout", XidClass.RESET, _RESET),
     Xid(160, "a channel was retired", XidClass.IGNORE, _RECORD),
     Xid(161, "a channel could not be retired", XidClass.IGNORE, _RECORD),
-    Xid(167, "fatal PCIe timeout", XidClass.NODE, "drain the node; check the slot and its PCIe errors"),
+    Xid(167, "fatal PCIe timeout", XidClass.NODE, "drain the host; check the slot and its PCIe errors"),
     Xid(171, "uncorrectable DRAM error (details of 48)", XidClass.FOLLOW, "see 48"),
     Xid(172, "uncorrectable SRAM error (details of 48)", XidClass.FOLLOW, "see 48"),
 )

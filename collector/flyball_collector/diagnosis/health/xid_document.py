@@ -14,13 +14,13 @@ The class decides how a code is reported:
 
 - *application*: a warning, because a program usually causes it. If at least two jobs had the same code on one GPU
   within 24 h, it is critical, because the GPU may be faulty.
-- *reset* (the GPU needs a reset) and *node* (the machine needs work): critical.
+- *reset* (the GPU needs a reset) and *node* (the host needs a restart, an inspection or a repair): critical.
 - *follow*: the after-effect of another error. It is a warning, and is reported only if the same GPU had no error of the
   first three classes within a minute.
 - *ignore*: `flyball events` lists it, but no condition is raised.
 - A code that is not in this table: a warning.
 
-To *drain* a GPU or a node means to let its jobs end, or move them, and to give it no new ones (Slurm:
+To *drain* a GPU or a host means to let its jobs end, or move them, and to give it no new ones (Slurm:
 `scontrol update nodename=HOST state=drain reason=xid`; Kubernetes: `kubectl drain HOST --ignore-daemonsets`).
 
 | XID | class | meaning | action | where sources disagree |

@@ -122,6 +122,6 @@ def _words(stranger: _Stranger | None, share: float, busy: float) -> str:
     if stranger is None:
         return "another user's process"
     return (
-        f"process {stranger.pid} ({stranger.command[:60]}) of user {stranger.user} uses {share:.0%} of the memory and "
-        f"{busy:.0%} of the time of a GPU held by run {stranger.run}"
+        f"process {stranger.pid} ({stranger.command[:60]}) of user {stranger.user} uses {100 * share:.0f} % of the "
+        f"memory and {100 * busy:.0f} % of the time of a GPU held by run {stranger.run}"
     )

@@ -117,10 +117,10 @@ def _confidence(peers: Flags, past: Flags, reported: Flags) -> Floats:
 
 
 def _words(load: float, peers: float, past: float, entry: float) -> str:
-    where = "at its power limit" if np.isnan(load) else f"draws {load:.0%} of its power limit"
+    where = "at its power limit" if np.isnan(load) else f"draws {100 * load:.0f} % of its power limit"
     slower = []
     if peers < entry:
-        slower.append(f"{peers:.0%} of its peers' clock")
+        slower.append(f"{100 * peers:.0f} % of its peers' clock")
     if past < entry:
-        slower.append(f"{past:.0%} of its earlier clock")
+        slower.append(f"{100 * past:.0f} % of its earlier clock")
     return f"{where}; its clock is {' and '.join(slower) or 'slightly lower than usual'}"

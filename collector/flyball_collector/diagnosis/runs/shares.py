@@ -81,7 +81,7 @@ class SharesDetector:
             confidence=np.where(runs.sizes >= 3, 0.75, 0.6),
             level=np.clip(share, 0, 1),
             because=lambda place: (
-                f"all ranks wait for collectives: even the one that waits least {share[place]:.0%} of the step"
+                f"all ranks wait for collectives: even the one that waits least {100 * share[place]:.0f} % of the step"
             ),
             evidence={"waiting_ratio": share},
         )
@@ -103,7 +103,7 @@ class SharesDetector:
             stays=spread >= _LEAVE * entry,
             known=~np.isnan(spread) & (runs.known(work) >= 2),
             confidence=np.full(len(runs.runs), 0.7),
-            because=lambda place: f"the ranks' work per step differs by {spread[place]:.0%} of its median",
+            because=lambda place: f"the ranks' work per step differs by {100 * spread[place]:.0f} % of its median",
             evidence={"work_spread_ratio": spread},
         )
 
@@ -117,7 +117,9 @@ class SharesDetector:
             stays=share >= _LEAVE * entry,
             known=~np.isnan(share),
             confidence=np.full(len(runs.runs), 0.8),
-            because=lambda place: f"steps of at least three times the usual length take {share[place]:.0%} of the time",
+            because=lambda place: (
+                f"steps of at least three times the usual length take {100 * share[place]:.0f} % of the time"
+            ),
             evidence={"excess_ratio": share},
         )
 

@@ -82,7 +82,7 @@ class SlowDetector:
             confidence=np.where(lasted >= 4 * self._run_seconds, 0.85, 0.7),
             because=lambda place: (
                 f"steps take {np.exp(times.run_shift[place]):.2f} times as long as before on "
-                f"{share[place]:.0%} of the ranks; no single rank is the cause"
+                f"{100 * share[place]:.0f} % of the ranks; no single rank is the cause"
             ),
             evidence={"step_ratio": np.exp(times.run_shift), "slower_ranks_ratio": share},
         )
@@ -98,9 +98,10 @@ def _confidence(times: StepTimes, alone: Flags) -> Floats:
 def _words(times: StepTimes, place: int, *, alone: bool) -> str:
     now, usual = times.now[place], times.usual[place]
     if times.slow_single_steps[place] and not times.state.shifted[place]:
+        added, before = (f"{100 * ratio[place]:.0f} %" for ratio in (times.added, times.usually_added))
         return (
-            f"single steps repeatedly take much longer than {usual:.3g} s; this adds {times.added[place]:.0%} to the "
-            f"time (before: {times.usually_added[place]:.0%}), but not on its peers"
+            f"single steps repeatedly take much longer than {usual:.3g} s; this adds {added} to the time "
+            f"(before: {before}), but not on its peers"
         )
     peers = "" if alone else f"; its peers: {np.exp(times.run_shift[times.runs.run_of[place]]):.2f} times"
     return (

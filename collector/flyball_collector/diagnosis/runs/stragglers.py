@@ -159,9 +159,9 @@ def _words(times: StepTimes, signs: _Signs, place: int) -> str:
     if signs.slow_work[place]:
         parts.append(f"its own work takes {signs.own[place]:.3g} s a step, its peers' {signs.own_peers[place]:.3g} s")
     if signs.slow_input[place]:
-        parts.append(f"it waits for input {signs.input_ratio[place]:.0%} of the step, more than its peers")
+        parts.append(f"it waits for input {100 * signs.input_ratio[place]:.0f} % of the step, more than its peers")
     if signs.slow_clock[place]:
-        parts.append(f"its GPU's clock is {signs.clock_ratio[place]:.0%} of its peers'")
+        parts.append(f"its GPU's clock is {100 * signs.clock_ratio[place]:.0f} % of its peers'")
     if signs.idle[place]:
         parts.append("its GPU idles while its peers' GPUs wait busily")
     if signs.waits_least[place]:

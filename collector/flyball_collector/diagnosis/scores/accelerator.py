@@ -110,9 +110,9 @@ def _busy_words(s: GpuSignals) -> Callable[[int], str]:
         parts = [f"a kernel runs {percent(s.busy[place])} of the time"]
         for name, values in (("SMs", s.sm), ("tensor cores", s.tensor), ("memory", s.memory)):
             if not np.isnan(values[place]):
-                parts.append(f"{name} active {values[place]:.0%}")
+                parts.append(f"{name} active {100 * values[place]:.0f} %")
         if not np.isnan(s.power[place]):
-            parts.append(f"power at {s.power[place]:.0%} of its limit")
+            parts.append(f"power at {100 * s.power[place]:.0f} % of its limit")
         return "; ".join(parts)
 
     return words

@@ -114,4 +114,4 @@ def sigmoid(log_odds: Floats) -> Floats:
 
 def percent(value: float) -> str:
     """Format a share of time for a sentence."""
-    return "unknown" if np.isnan(value) else f"{value:.0%}"
+    return "unknown" if np.isnan(value) else f"{100 * value:.0f} %"

@@ -50,9 +50,9 @@ def assess_data_wait(s: Signals, swings: Floats, others: Sequence[Assessment]) -
     def words(place: int) -> str:
         parts = []
         if not np.isnan(waiting[place]):
-            parts.append(f"steps wait for input {waiting[place]:.0%} of the time")
+            parts.append(f"steps wait for input {100 * waiting[place]:.0f} % of the time")
         if not np.isnan(idle[place]):
-            parts.append(f"GPUs idle {idle[place]:.0%} of the time")
+            parts.append(f"GPUs idle {100 * idle[place]:.0f} % of the time")
         return "; ".join(
             (*parts, f"CPUs are {percent(s['cpu_busy'][place])} busy; no resource of the host explains the waiting")
         )

@@ -47,11 +47,11 @@ def assess_network(s: Signals) -> Assessment:
         if latency[place] >= 0.002:
             parts.append(f"a round trip takes {latency[place] * 1e3:.0f} ms, {growth[place]:.0f} times the shortest")
         if link[place] >= 0.6:
-            parts.append(f"the busiest link is {link[place]:.0%} utilised")
+            parts.append(f"the busiest link is {100 * link[place]:.0f} % utilised")
         if s["retransmitted"][place] >= 0.005:
-            parts.append(f"{s['retransmitted'][place]:.1%} of TCP segments are retransmitted")
+            parts.append(f"{100 * s['retransmitted'][place]:.1f} % of TCP segments are retransmitted")
         if not np.isnan(waits[place]):
-            parts.append(f"steps wait for input and services {waits[place]:.0%} of the time")
+            parts.append(f"steps wait for input and services {100 * waits[place]:.0f} % of the time")
         return "; ".join(parts)
 
     return weigh(
@@ -102,7 +102,9 @@ def assess_interconnect(s: Signals) -> Assessment:
     use, share = s["fabric_use"], s["communication_share"]
 
     def words(place: int) -> str:
-        collectives = "" if np.isnan(share[place]) else f"; collectives take {share[place]:.0%} of the step time"
+        collectives = (
+            "" if np.isnan(share[place]) else f"; collectives take {100 * share[place]:.0f} % of the step time"
+        )
         return f"the busiest InfiniBand port is {percent(use[place])} utilised{collectives}"
 
     return weigh(

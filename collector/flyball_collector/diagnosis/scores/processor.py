@@ -39,9 +39,11 @@ def assess_cpu(s: Signals) -> Assessment:
         if demand[place] >= 1:
             parts.append(f"{demand[place]:.1f} runnable tasks for each CPU")
         if slowdown[place] >= 0.05:
-            parts.append(f"computing takes {slowdown[place] / (1 - slowdown[place]):.0%} longer than on free CPUs")
+            parts.append(
+                f"computing takes {100 * slowdown[place] / (1 - slowdown[place]):.0f} % longer than on free CPUs"
+            )
         if throttled[place] >= 0.02:
-            parts.append(f"the control group's CPU limit throttled {throttled[place]:.0%} of its periods")
+            parts.append(f"the control group's CPU limit throttled {100 * throttled[place]:.0f} % of its periods")
         return "; ".join(parts)
 
     return weigh(

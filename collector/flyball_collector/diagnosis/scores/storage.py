@@ -43,7 +43,7 @@ def assess_disk(s: Signals) -> Assessment:
     steps = np.where(np.isnan(waiting) & np.isnan(s["gpu_busy"]), _NO_WAIT, steps)
 
     def words(place: int) -> str:
-        steps = "" if np.isnan(waiting[place]) else f"; steps wait for input {waiting[place]:.0%} of the time"
+        steps = "" if np.isnan(waiting[place]) else f"; steps wait for input {100 * waiting[place]:.0f} % of the time"
         return (
             f"tasks stalled for I/O {percent(some[place])} of the time; the disk was {percent(busy[place])} busy, "
             f"{np.nan_to_num(read[place]) / 1e6:.0f} MB/s read, "

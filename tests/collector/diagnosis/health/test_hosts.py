@@ -140,7 +140,7 @@ def test_a_wrong_clock_is_reported_with_its_direction() -> None:
 
 @pytest.mark.parametrize(
     ("skew", "words"),
-    [(0.153, "0.153 s ahead"), (-59.7, "59.7 s behind"), (3600.2, "60 min ahead"), (-7 * 86_400, "7 d behind")],
+    [(0.153, "0.153 s ahead"), (-59.7, "59.7 s behind"), (3600.2, "1 h ahead"), (-7 * 86_400, "7 days behind")],
 )
 def test_clock_errors_are_formatted_as_durations(skew: float, words: str) -> None:
     """Fractions of a second are shown for short times; minutes, hours and days for long ones."""

@@ -50,7 +50,7 @@ def test_an_xid_is_raised_for_its_gpu_and_cleared() -> None:
     assert (event.state, event.subject.gpu, event.subject.resource) == ("raised", "GPU-1", "XID 79")
     assert event.severity is Severity.CRITICAL
     assert "fallen off the bus" in event.because
-    assert "restart the node" in event.because
+    assert "restart the host" in event.because
     assert fleet.kinds(890) == []
     assert fleet.kinds(20) == ["gpu_xid cleared"]
 
@@ -146,7 +146,7 @@ def test_the_recovery_action_is_active_until_it_is_done() -> None:
     fleet.set("gpu_recovery_action", 2, gpu="GPU-0")
     [event] = fleet.step()
     assert event.subject.resource == "XID 154"
-    assert "restart the node" in event.because
+    assert "restart the host" in event.because
     assert fleet.kinds(1500) == []
     fleet.set("gpu_recovery_action", 0, gpu="GPU-0")
     assert fleet.kinds(950) == ["gpu_xid cleared"]

@@ -261,7 +261,7 @@ def test_another_users_process_on_a_runs_gpu_is_reported() -> None:
     events, _ = shared(20, memory=20 * 10**9, busy=0.4)
     assert summary(events, "co_tenant") == [("raised", "G0")]
     (event,) = [event for event in events if event.kind.name == "co_tenant"]
-    assert "process 11 (python notebook) of user bob uses 25% of the memory and 40% of the time" in event.because
+    assert "process 11 (python notebook) of user bob uses 25 % of the memory and 40 % of the time" in event.because
 
 
 def test_small_processes_and_the_owners_own_are_not_reported() -> None:

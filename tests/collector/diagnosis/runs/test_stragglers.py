@@ -114,7 +114,7 @@ def test_a_low_clock_shows_the_straggler_without_sections() -> None:
     assert [(kind, rank) for _, kind, _, rank in brief(played, "straggler")] == [("straggler", 2)]
     (event,) = [event for event in played if event.kind.name == "straggler"]
     assert event.confidence <= 0.6
-    assert "clock is 71% of its peers'" in event.because
+    assert "clock is 71 % of its peers'" in event.because
 
 
 def test_a_rank_that_waits_for_input_holds_up_the_others() -> None:

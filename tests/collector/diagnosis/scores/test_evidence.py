@@ -45,4 +45,4 @@ def test_one_source_cannot_outweigh_everything() -> None:
 def test_unknown_shares_are_shown_as_unknown() -> None:
     """Texts never contain nan."""
     assert percent(float("nan")) == "unknown"
-    assert percent(0.254) == "25%"
+    assert percent(0.254) == "25 %"

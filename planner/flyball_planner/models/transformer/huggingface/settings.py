@@ -25,7 +25,7 @@ class Settings:
         if value is None:
             raise InputError(f"the configuration of this {self.model_type} model lacks {name!r}; add it")
         if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
-            raise InputError(f"{name} of this {self.model_type} configuration is {value!r}; expected a whole number")
+            raise InputError(f"{name} of this {self.model_type} configuration is {value!r}; expected an integer")
         return int(value)
 
     def count(self, name: str, otherwise: int | None = None) -> int:
