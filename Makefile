@@ -29,8 +29,12 @@ up: .venv/.runtime
 	@touch $@ .venv/.runtime
 
 ## Everything that CI runs.
-test: system-packages check
+test: system-packages check .venv/.training
 	@$(BIN)/python -m tests.everything
+
+# PyTorch runs the audit's fixes and traces models. Tests that need it are skipped without it.
+.venv/.training: requirements-training.txt | .venv/.dev
+	@$(PIP) --requirement requirements-training.txt && touch $@ || echo "PyTorch cannot be installed here: tests that need it are skipped"
 
 system-packages:
 	@tests/system-packages
