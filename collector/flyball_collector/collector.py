@@ -108,7 +108,7 @@ class Collector:
         stack.enter_context(self._signals())
         self._metrics.started.set(time.time())
         contexts = _contexts(settings.grpc)
-        tokens = TokensFile(Path(settings.http.tokens_file)) if settings.http.tokens_file else None
+        tokens = _tokens(settings.http.tokens_file)
         listener = bind(settings.http)
         stack.callback(listener.close)
         self.http_port = int(listener.getsockname()[1])
@@ -256,6 +256,13 @@ def changed_keys(before: Loaded[CollectorSettings], after: Loaded[CollectorSetti
     """Return the keys whose values differ."""
     old = {key: value for key, value, _ in before.effective()}
     return {key for key, value, _ in after.effective() if value != old[key]}
+
+
+def _tokens(file: str) -> TokensFile | None:
+    try:
+        return TokensFile(Path(file)) if file else None
+    except TokensError as error:
+        raise TokensError(f"http.tokens_file: {error}") from None
 
 
 def _contexts(settings: GrpcSettings) -> ServerContexts | None:

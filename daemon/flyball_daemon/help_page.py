@@ -94,6 +94,8 @@ class DaemonParser(argparse.ArgumentParser):
         """Print what is wrong in one line and exit with status 2."""
         options = [name for action in self._actions for name in action.option_strings]
         text = plain_error(message, options)
+        commands = [name for action in self._actions if isinstance(action.choices, dict) for name in action.choices]
+        text += f": {_one_of(commands)}" if text.endswith(" COMMAND") and commands else ""
         end = "" if text.endswith("?") else "."
         self.exit(2, f"{self.prog}: {text}{end} See `{self.prog} --help`.\n")
 

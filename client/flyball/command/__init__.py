@@ -206,6 +206,8 @@ def _usage_error(error: TyperException, arguments: Sequence[str]) -> tuple[str, 
         return message, 2
     named = " ".join([PROGRAM, *(name for name in arguments[:1] if name in SUMMARIES)])
     path, text = context.command_path if context else named, usage_error(message)
+    if text.startswith("cannot read "):  # a file without permission
+        return text, 2
     return f"{text}{'' if text.endswith('?') else '.'} See `{path} --help`.", 2
 
 

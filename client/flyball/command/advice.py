@@ -1,5 +1,6 @@
 """`flyball advice`: what to change, why, and the expected gain."""
 
+import re
 from typing import Annotated, Any
 
 import typer
@@ -50,9 +51,10 @@ def diagnosis_of(api: Api, name: str) -> dict[str, Any]:
         try:
             return dict(api.get(f"runs/{segment(name)}/diagnosis"))
         except NotFound as run_error:
-            hints = [hint for error in (host_error, run_error) if (hint := str(error).partition("; ")[2])]
-            asked = [hint for hint in hints if hint.endswith("?")] or hints
-            raise NotFound(f"no host or run named {printable(name)!r}; {'; '.join(asked)}") from None
+            hints = [str(error).partition("; ")[2] for error in (host_error, run_error)]
+            alike = [name for hint in hints if hint.endswith("?") for name in re.findall("'[^']+'", hint)]
+            hint = f"did you mean {' or '.join(alike)}?" if alike else "`flyball hosts` lists the hosts"
+            raise NotFound(f"no host or run named {printable(name)!r}; {hint}") from None
 
 
 def advice_view(found: list[dict[str, Any]]) -> list[RenderableType]:

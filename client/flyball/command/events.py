@@ -286,6 +286,11 @@ def seconds_ago(text: str, now: float) -> float:
     return now - (float(text) if text.replace(".", "", 1).isdigit() else datetime.fromisoformat(text).timestamp())
 
 
+def moment_text(text: str) -> str:
+    """Return a time of the command line for a message: 90m is "1 h 30 min ago"."""
+    return f"{duration(seconds_ago(text, 0.0))} ago" if _AGE.fullmatch(text) else printable(text)
+
+
 def _check_order(since: str, until: str) -> None:
     now = time.time()
     if until and seconds_ago(since, now) <= seconds_ago(until, now):
@@ -295,7 +300,7 @@ def _check_order(since: str, until: str) -> None:
 def _period(since: str, until: str) -> str:
     age = _AGE.fullmatch(since)
     last = f"in the last {duration(seconds_ago(since, 0.0))}" if age else f"since {printable(since)}"
-    return f"between {printable(since)} and {printable(until)}" if until else last
+    return f"between {moment_text(since)} and {moment_text(until)}" if until else last
 
 
 def _write_line(event: dict[str, Any]) -> None:

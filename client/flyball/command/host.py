@@ -85,9 +85,8 @@ def fetch(api: Api, name: str, only: str) -> dict[str, Any]:
     state["readings"] = [each for each in latest["readings"] if each["metric"].startswith(only)]
     if only and not state["readings"] and latest["readings"]:
         known = sorted({each["metric"] for each in latest["readings"]})
-        raise WrongArgument(
-            f"--only {printable(only)}: {printable(name)} has no metric whose name begins so{question(only, known)}"
-        )
+        hint = question(only, known) or f"; `flyball host {printable(name)} --all` lists all"
+        raise WrongArgument(f"--only {printable(only)}: no metric of {printable(name)} begins with this{hint}")
     state |= {"epoch": latest["epoch"], "time_unix": (latest["time"] or {"unix": 0.0})["unix"]}
     state["conditions"] = api.get(f"hosts/{segment(name)}/diagnosis")["conditions"]
     return state

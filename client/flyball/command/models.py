@@ -67,7 +67,7 @@ def _details(name: str) -> CommandResult:
         known = (*model_names(), *shape_names())
         raise WrongArgument(str(UnknownName("model", name, known, instead="`flyball models` lists all"))) from None
     rows = tuple(
-        (key.name, key.expected, "required" if key.required else str(key.default), key.meaning) for key in keys
+        (key.name, key.expected, "required" if key.required else _default(key.default), key.meaning) for key in keys
     )
     section = Section("", (family.summary,), (ReportTable(rows, ("Key", "Expected", "Default", "Meaning")),))
     document: dict[str, Any] = {
@@ -85,6 +85,11 @@ def _details(name: str) -> CommandResult:
         ],
     }
     return CommandResult(family.name, (section,), document)
+
+
+def _default(value: object) -> str:
+    """Return a default as a specification has it: true, not True."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _shape_details(name: str) -> CommandResult:

@@ -14,7 +14,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from flyball.command.errors import CommandError, WrongArgument
-from flyball.command.events import NOW, time_of
+from flyball.command.events import NOW, moment_text, time_of
 from flyball.command.gpu_name import gpu_name
 from flyball.command.output import EventFormat, EventFormatOption, console, write_view
 from flyball.command.printable import printable
@@ -110,11 +110,11 @@ def _from_store(url: str, hosts: Sequence[str], start: str, end: str) -> "Played
         finally:
             opened.close()
     except (StoreError, ReplayError) as error:
-        raise WrongArgument(f"--store {url}: {error}") from None
+        raise WrongArgument(f"--store: {error}") from None
     if not recording.ticks:
         raise CommandError(
-            f"{url} has no records of {', '.join(map(printable, hosts))} between {printable(start)} and "
-            f"{printable(end)}. Check --host, --start and --end"
+            f"{url} has no records of {', '.join(map(printable, hosts))} between {moment_text(start)} and "
+            f"{moment_text(end)}. Check --host, --start and --end"
         )
     return play_rows(recording)
 

@@ -43,16 +43,17 @@ def _table(table: ReportTable, tone: str, columns: int) -> RenderableType:
     cells = [[printable(row[column]) for row in table.rows if column < len(row)] for column in range(_width(table))]
     heads = [*map(printable, table.heads), *[""] * len(cells)][: len(cells)]
     longest = [max(map(len, [head, *column])) for head, column in zip(heads, cells, strict=True)]
-    least = [_least(head, column) for head, column in zip(heads, cells, strict=True)]
-    kept = [longest[column] if column in table.figures else least[column] for column in range(len(cells))]
     gap = 2 if sum(longest) + 2 * len(cells) <= columns else 1
-    whole_figures = sum(kept) + gap * len(cells) <= columns
+    words = [_longest_word(head, column) for head, column in zip(heads, cells, strict=True)]
+    whole = [longest[column] if column in table.figures else words[column] for column in range(len(cells))]
+    widths = _fitted(longest, (whole, words), columns - gap * len(cells))
     shown = Table(box=None, pad_edge=False, header_style="dim", show_header=bool(table.heads), padding=(0, gap, 0, 0))
     for column, head in enumerate(heads):
         figures = column in table.figures
         style = "dim" if not table.heads and column == 0 else tone if not table.heads else ""
-        width = kept[column] if whole_figures else least[column]
-        shown.add_column(head, justify="right" if figures else "left", style=style, min_width=width, overflow="fold")
+        shown.add_column(
+            head, justify="right" if figures else "left", style=style, width=widths[column], overflow="fold"
+        )
     for row in table.rows:
         shown.add_row(*(Text(printable(cell)) for cell in row))
     return shown
@@ -62,7 +63,19 @@ def _width(table: ReportTable) -> int:
     return max((len(row) for row in table.rows), default=len(table.heads))
 
 
-def _least(head: str, cells: Sequence[str]) -> int:
+def _longest_word(head: str, cells: Sequence[str]) -> int:
     """Return the width of the longest word, as far as a narrow terminal allows."""
     words = [word for text in cells for word in text.split()]
     return max([min(_NAME_COLUMNS, max(map(len, words), default=0)), *map(len, head.split())])
+
+
+def _fitted(longest: Sequence[int], floors: Sequence[Sequence[int]], available: int) -> list[int]:
+    """Narrow the widest columns until all fit: down to the first floors, then to the next, then to one character."""
+    widths = list(longest)
+    for floor in (*floors, [1] * len(widths)):
+        while sum(widths) > available:
+            wider = [column for column, width in enumerate(widths) if width > floor[column]]
+            if not wider:
+                break
+            widths[max(wider, key=widths.__getitem__)] -= 1
+    return widths

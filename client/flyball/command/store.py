@@ -74,7 +74,7 @@ def _with_hint(action: Callable[[], Result], url: str) -> Result:
         return action()
     except NoStore as error:
         if url:
-            raise WrongArgument(f"--url {url}: {error}") from None
+            raise WrongArgument(f"--url: {error}") from None
         local = Path(".flyball/flyball.db")
         hint = f". For the store of `flyball up` here: --url sqlite:///{local}" if local.exists() else ""
         raise CommandError(f"{error}{hint}") from None

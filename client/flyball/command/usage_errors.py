@@ -42,7 +42,7 @@ def usage_error(message: str) -> str:
 
 
 def _wrong_value(found: re.Match[str]) -> str:
-    name, fault = found[1], found[2]
+    name, fault = found[1].strip("[]"), found[2]
     for pattern, words in _FAULTS:
         if wrong := re.fullmatch(pattern, fault, re.DOTALL):
             return words(name, wrong)
@@ -52,6 +52,15 @@ def _wrong_value(found: re.Match[str]) -> str:
 def _wrong_choice(name: str, wrong: re.Match[str]) -> str:
     value, choices = wrong[1], re.findall("'([^']*)'", wrong[2])
     return f"{name} {value}: expected one of {', '.join(choices)}{question(value, choices)}"
+
+
+def _not_an_integer(name: str, wrong: re.Match[str]) -> str:
+    text = wrong[1]
+    try:
+        value = float(text)
+    except ValueError:
+        return f"{name} {text}: expected an integer"
+    return f"{name} {text}: expected an integer" + (f"; write {value:.0f}" if value.is_integer() else "")
 
 
 def _not_readable(_name: str, wrong: re.Match[str]) -> str:
@@ -64,8 +73,9 @@ def _unknown_option(found: re.Match[str]) -> str:
 
 
 def _missing(found: re.Match[str]) -> str:
-    choices = ", ".join((found[3] or "").split())
-    return f"missing {found[1]} {found[2]}" + (f": one of {choices.replace(',,', ',')}" if choices else "")
+    name = re.sub(r"^\[\w+\] ", "", found[2]).rstrip("…")  # of "[remove] NAME" and "FILE…"
+    choices = ", ".join(word.strip(",") for word in (found[3] or "").split())
+    return f"missing {found[1]} {name}" + (f": one of {choices}" if choices else "")
 
 
 _FAULTS: tuple[tuple[str, Callable[[str, re.Match[str]], str]], ...] = (
@@ -74,7 +84,7 @@ _FAULTS: tuple[tuple[str, Callable[[str, re.Match[str]], str]], ...] = (
         r"(\S+) is not in the range (\S+)",
         lambda name, wrong: f"{name} {number_text(wrong[1])}: expected {range_text(wrong[2])}",
     ),
-    (r"'(.*)' is not a valid int\w*(?: range)?", lambda name, wrong: f"{name} {wrong[1]}: expected an integer"),
+    (r"'(.*)' is not a valid int\w*(?: range)?", _not_an_integer),
     (r"'(.*)' is not a valid float(?: range)?", lambda name, wrong: f"{name} {wrong[1]}: expected a number"),
     (r"\w+ '(.*)' is not readable", _not_readable),
 )

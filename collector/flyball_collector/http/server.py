@@ -170,9 +170,9 @@ def tls_context(settings: HttpSettings) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
         context.load_cert_chain(settings.certificate_file, settings.key_file)
-    except (OSError, ssl.SSLError) as error:
+    except OSError as error:  # also errors of TLS
         what = f"http.certificate_file {settings.certificate_file} with http.key_file {settings.key_file}"
-        raise ListenError(f"{what}: {error}") from None
+        raise ListenError(f"{what}: {error.strerror or error}; check both files") from None
     return context
 
 
