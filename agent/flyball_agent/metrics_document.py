@@ -27,8 +27,9 @@ with `make generated`; a test checks that it is up to date.
 - *Resolution*: values are rounded to this step before they are sent and stored. The source may be coarser.
 - *State*: the value is the position of a word in the list in brackets: 0 for the first word, 1 for the second.
 - *Boolean*: 1 for yes, 0 for no.
-- A metric that cannot be read has no value; it is never reported as zero. `flyball host HOST` lists the reason: absent
-  (there is nothing to read), denied (no permission), unsupported, failed, timed out or stale.
+- A metric that cannot be read has no value; it is never reported as zero. `flyball host HOST` lists the reason: not
+  present, no permission, not supported, failed, timed out or does not change. In JSON and metrics these are `absent`,
+  `denied`, `unsupported`, `failed`, `timed_out` and `stale`.
 - To disable a probe, add its name to `probes.disabled` in `agent.toml`.
 - On systems without procfs (macOS, BSD) one probe, `portable`, replaces those of Linux. It reads some of their metrics
   with psutil: CPU, load, memory, swap, disks and networks.

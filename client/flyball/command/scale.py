@@ -52,6 +52,7 @@ def scale(
     from flyball_planner.scaling.fitting import FEWEST_SIZES, fit
     from flyball_planner.scaling.measurement import measure_sizes
     from flyball_planner.sweep.commands import Command
+    from flyball_planner.sweep.journal import WrongJournal
     from flyball_reports.errors import InputError
 
     report_format = format_of(format_, output)
@@ -71,6 +72,8 @@ def scale(
                 on_progress=_write_progress,
             )
         found = fit(points)
+    except WrongJournal as error:
+        raise WrongArgument(f"--journal: {error}") from None
     except InputError as error:
         raise CommandError(str(error)) from None
     write_result(result_of(found, target_sizes), report_format, output)

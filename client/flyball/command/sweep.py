@@ -63,6 +63,7 @@ def sweep(
     The speed is that of the samples, or of the "patterns" that the last line of the output counts in JSON.
     """
     from flyball_planner.sweep.commands import Command
+    from flyball_planner.sweep.journal import WrongJournal
     from flyball_planner.sweep.runner import run_sweep
     from flyball_reports.errors import InputError
 
@@ -83,6 +84,8 @@ def sweep(
                 retry_failed=retry_failed,
                 on_progress=progress,
             )
+    except WrongJournal as error:
+        raise WrongArgument(f"--journal: {error}") from None
     except InputError as error:
         raise CommandError(str(error)) from None
     if progress.written < len(outcomes):

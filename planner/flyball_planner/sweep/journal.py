@@ -14,6 +14,10 @@ from flyball_reports.errors import InputError
 VERSION = 1
 
 
+class WrongJournal(InputError):
+    """A file that is not the journal of this measurement. It is not changed."""
+
+
 class SweepJournal:
     """An append-only file of JSON lines. Its first line identifies the measurement, so that sweeps are never mixed.
 
@@ -67,14 +71,14 @@ class SweepJournal:
 
     def _load(self, file: int) -> None:
         if not stat.S_ISREG(os.fstat(file).st_mode):  # a device may have no end
-            raise InputError(f"{self.path} cannot store results: it is not a regular file; choose another file")
+            raise WrongJournal(f"{self.path} cannot store results: it is not a regular file; choose another file")
         content = self.path.read_bytes()
         complete = content[: content.rfind(b"\n") + 1]  # an incomplete last line is measured again
         if not complete and not _line(self._head).startswith(content):
-            raise InputError(f"{self.path} does not contain results of a sweep; choose another file")
+            raise WrongJournal(f"{self.path} does not contain results of a sweep; choose another file")
         lines = [self._parsed(number, line) for number, line in enumerate(complete.splitlines(), start=1)]
         if lines and lines[0] != json.loads(_line(self._head)):
-            raise InputError(
+            raise WrongJournal(
                 f"{self.path} contains results of another sweep ({lines[0]}); choose another file or remove it"
             )
         if len(complete) < len(content):  # only now, so that other files are never changed
@@ -89,7 +93,9 @@ class SweepJournal:
         except ValueError:
             parsed = None
         if not isinstance(parsed, dict):
-            raise InputError(f"{self.path}:{number} is not a result of a sweep; choose another file or remove the line")
+            raise WrongJournal(
+                f"{self.path}:{number} is not a result of a sweep; choose another file or remove the line"
+            )
         return parsed
 
 

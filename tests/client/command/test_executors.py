@@ -54,6 +54,16 @@ def test_a_program_that_does_not_exist_is_an_error(capsys: Captured) -> None:
     assert "depth=1 samples=100: there is no program no-such-program" in capsys.readouterr().err
 
 
+def test_a_value_that_is_not_an_argument_is_noted(capsys: Captured) -> None:
+    """The command must then read it from its environment; a misspelt name would have no effect."""
+    read = "import os; os.environ['FLYBALL_DEPTH']"
+    assert run(["sweep", "--try", "depth=1", "--", sys.executable, "-c", read]) == 0
+    note = "the command does not contain {depth}; it must read the variable FLYBALL_DEPTH"
+    assert note in capsys.readouterr().err
+    assert run(["sweep", "--try", "depth=1", "--", sys.executable, "-c", "0", "{depth}"]) == 0
+    assert note not in capsys.readouterr().err
+
+
 def test_a_sweep_has_a_chart(tmp_path: Path) -> None:
     """It shows the rate over the values of each parameter."""
     page = tmp_path / "sweep.html"

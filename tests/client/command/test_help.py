@@ -132,7 +132,7 @@ def test_versions(capsys: Captured) -> None:
         (["events", "-f", "table", "--limit", "0"], "--limit 0: expected at least 1. See `flyball events --help`."),
         (["certs"], "Usage: flyball certs [OPTIONS] COMMAND [ARGS]..."),
         (["agent", "--bogus"], "flyball-agent: no such option: --bogus. See `flyball-agent --help`."),
-        (["collector", "store"], "flyball-collector store: missing argument COMMAND. See"),
+        (["collector", "store"], "flyball-collector store: missing argument COMMAND: one of backup, size. See"),
     ],
 )
 def test_wrong_command_lines_end_with_status_2(words: list[str], message: str) -> None:

@@ -152,7 +152,15 @@ async def test_a_token_comes_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "tokens").write_text(line)
     (tmp_path / "mine").write_text(f"{token}\n")
     async with serving(replace(fleet(), tokens=TokensFile(tmp_path / "tokens"))) as url:
-        assert "--token-file" in str((await run("hosts", "--collector", url)).exception)
+        assert "needs a token: name its file with --token-file" in str(
+            (await run("hosts", "--collector", url)).exception
+        )
+        (tmp_path / "other").write_text("other\n")
+        refused = await run("hosts", "--collector", url, "--token-file", str(tmp_path / "other"))
+        assert "does not accept this token. Check --token-file" in str(refused.exception)
+        (tmp_path / "empty").touch()
+        empty = await run("hosts", "--collector", url, "--token-file", str(tmp_path / "empty"))
+        assert f"--token-file {tmp_path / 'empty'} is empty" in str(empty.exception)
         shown = await run("hosts", "--collector", url, "--token-file", str(tmp_path / "mine"))
         assert shown.exit_code == 0
 

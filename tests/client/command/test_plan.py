@@ -118,6 +118,7 @@ def test_short_lists_have_no_report_formats(words: list[str], form: str, capsys:
         (["sweep", "--try", "a=1-100000000", "--", "touch", "it"], "100,000,000 configurations exceed the limit"),
         (["sweep", "--try", "a=1,,2", "--", "touch", "it"], "expected NAME=VALUES"),
         (["sweep", "--try", "a=1", "--timeout", "nan", "--", "touch", "it"], "--timeout nan"),
+        (["sweep", "--try", "a=1", "--journal", "run.yaml", "--", "touch", "it"], "--journal: run.yaml:1 is not a"),
         (["sweep", "--try", "a=1", "--retry-failed", "--", "touch", "it"], "--retry-failed needs --journal"),
         (["storage", "-n", "10", "-t", "nan"], "--tokens nan: expected a finite number"),
         (["storage", "-n", "10", "-t", "inf"], "--tokens inf: expected 0.001 to 1e12"),

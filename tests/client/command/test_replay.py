@@ -38,6 +38,14 @@ def filling(tmp_path: Path) -> Path:
     return path
 
 
+def test_a_quiet_recording_has_no_events(tmp_path: Path) -> None:
+    """One line instead of a table without rows."""
+    path = tmp_path / "quiet.csv"
+    path.write_text("timestamp,host,memory_used_ratio,gpu_tempreture_celsius\n1,a,0.4,1\n2,a,0.4,1\n", encoding="utf-8")
+    assert called(path) == "No events.\n"
+    assert "'gpu_tempreture_celsius'; did you mean 'gpu_temperature_celsius'?" in flyball(path).stderr
+
+
 def test_events_are_one_json_array_in_the_inputs_time(filling: Path) -> None:
     """Memory that fills within ten seconds is reported before it is full, at a time of the input."""
     done = flyball("--format", "json", filling)
