@@ -16,7 +16,7 @@ async def test_a_stream_that_ended_leaves_no_reference_cycle() -> None:
         agent = await AgentDouble.connect(running.port)
         await agent.greet(layout=layout)
         await agent.send(epoch.id, [make_record(sequence, layout) for sequence in range(2)])
-        sessions = weakref.WeakSet(each for each in gc.get_objects() if isinstance(each, Session))
+        sessions = weakref.WeakSet(each for each in gc.get_objects() if type(each) is Session)
         assert len(sessions) == 1
         gc.disable()
         try:
