@@ -19,6 +19,7 @@ from flyball_collector.engine.engine import YIELD_AFTER_SECONDS, Diagnosis, buil
 from flyball_collector.engine.player import EPOCH, Key, Player, RecordedSample, Recording, recording
 from flyball_collector.engine.settings import DiagnosisSettings
 from flyball_collector.engine.start_up import StartUp
+from flyball_collector.engine.testing.hosts import SimulatedFleet
 from flyball_collector.engine.testing.runs import step
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.tick import KnownLayout, Tick
@@ -247,3 +248,24 @@ def test_unknown_columns_change_nothing(kinds: set[str], every: float, seed: int
     """A detector that is skipped for lack of metrics has nothing to report: the events are the same if all run."""
     recorded = recording(troubled(kinds, every, seed))
     assert played(recorded) == played(everything()(recorded))
+
+
+class HotGpu:
+    """Claims a lost GPU where a GPU is hot."""
+
+    name = "hot_gpu"
+    kinds = (BY_NAME["gpu_lost"],)
+    needs: Sequence[str] = ()
+
+    def observe(self, view: View) -> Iterable[Claims]:
+        hot = view.gpu("gpu_temperature_celsius") > 90
+        yield Claims(kind=self.kinds[0], subjects=view.gpus, enters=hot, stays=hot, confidence=np.ones(len(view.gpus)))
+
+
+def test_conditions_get_gpu_numbers_and_hosts_of_runs_from_the_fleet() -> None:
+    """An event has the number of its GPU, and a run is explained by problems of the hosts of its ranks."""
+    simulated = SimulatedFleet(HotGpu())
+    simulated.set("gpu_temperature_celsius", 95.0, gpu="GPU-3")
+    simulated.report(step(0, 0, 1.0, run="r"))
+    assert [event.gpu_index for event in simulated.step(3)] == [3]
+    assert set(simulated.diagnosis.conditions.hosts_of_run("r")) == {"a"}
