@@ -1,7 +1,5 @@
 """Checks settings against each other: what the types of single keys cannot express."""
 
-import difflib
-
 import msgspec
 
 from flyball_agent.accelerators.catalogue import build_accelerator_probes
@@ -10,6 +8,7 @@ from flyball_agent.probes.round_trip import BadTarget, parse_target
 from flyball_agent.runs.tenancy_probe import TenancyProbe
 from flyball_agent.settings import AgentSettings, interval_ms
 from flyball_daemon.settings import SettingsError
+from flyball_daemon.suggestion import did_you_mean
 
 MINUTE_MS = 60_000
 
@@ -54,7 +53,6 @@ def _problem_of_disabled(settings: AgentSettings) -> str:
     known.append(TenancyProbe.name)
     for name in settings.probes.disabled:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"the probes are {', '.join(known)}"
+            hint = did_you_mean(name, known) or f"the probes are {', '.join(known)}"
             return f"probes.disabled: there is no probe {name!r}; {hint}"
     return ""

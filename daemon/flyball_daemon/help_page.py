@@ -6,9 +6,10 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from textwrap import wrap
 from typing import Any, NoReturn
+
+from flyball_daemon.suggestion import suggestion
 
 Rows = Sequence[tuple[str, str]]
 
@@ -104,12 +105,6 @@ class DaemonParser(argparse.ArgumentParser):
         return [each for each in self._actions if not each.option_strings and not isinstance(each, commands)]
 
 
-def question(wrong: str, known: Iterable[str], most: int = 1) -> str:
-    """Return a question with the known names that are most similar to a wrong one; nothing if none is."""
-    near = get_close_matches(wrong, list(known), n=most)
-    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-
-
 def plain_error(message: str, options: Sequence[str]) -> str:
     """Return an error of argparse in the words that the `flyball` commands use."""
     for pattern, words in _ERRORS:
@@ -120,15 +115,17 @@ def plain_error(message: str, options: Sequence[str]) -> str:
 
 def _unknown_arguments(found: re.Match[str], options: Sequence[str]) -> str:
     first = found[1].split()[0]
-    return f"no such option: {first}{question(first, options)}" if first[0] == "-" else f"unexpected argument: {first}"
+    return (
+        f"no such option: {first}{suggestion(first, options)}" if first[0] == "-" else f"unexpected argument: {first}"
+    )
 
 
 def _wrong_choice(found: re.Match[str], _options: Sequence[str]) -> str:
     name, value = found[1].split("/")[0], found[2]
     choices = [choice.strip().strip("'\"") for choice in found[3].split(",")]
     if name == "COMMAND" or name.startswith("{"):
-        return f"there is no command {value!r}{question(value, choices) or f'; expected {_one_of(choices)}'}"
-    return f"{name} {value}: expected {_one_of(choices)}{question(value, choices)}"
+        return f"there is no command {value!r}{suggestion(value, choices) or f'; expected {_one_of(choices)}'}"
+    return f"{name} {value}: expected {_one_of(choices)}{suggestion(value, choices)}"
 
 
 def _one_of(words: Sequence[str]) -> str:

@@ -1,6 +1,5 @@
 """Keys of settings: their names, types, defaults and descriptions."""
 
-import difflib
 import json
 import math
 from collections.abc import Iterator
@@ -8,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 import msgspec
+
+from flyball_daemon.suggestion import suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,7 @@ def _with_article(kind: str) -> str:
 def _suggestion(key: Key, given: Any) -> str:
     """Return a question that suggests a similar word, if the key takes one of several."""
     words = key.type.removeprefix("one of ").split(", ") if key.type.startswith("one of ") else []
-    near = difflib.get_close_matches(str(given), words, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    return suggestion(str(given), words)
 
 
 def _shown(value: Any) -> str:

@@ -172,8 +172,6 @@ def _run(program: Program, arguments: Sequence[str]) -> int:
         return _fail(*_usage_error(error, arguments))
     except (typer.Abort, EOFError):
         return _fail("aborted", 1)
-    except KeyboardInterrupt:
-        return 130
     except BrokenPipeError:
         raise
     except PermissionError as error:

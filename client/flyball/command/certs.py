@@ -134,9 +134,9 @@ def renew(
     present = _with_authority(lambda authority: authority.list(), directory)
     unknown = sorted(set(names or ()) - {each.name for each in present})
     if unknown:
-        from flyball_daemon.help_page import question
+        from flyball_daemon.suggestion import suggestion
 
-        hint = question(unknown[0], [each.name for each in present], most=2)
+        hint = suggestion(unknown[0], [each.name for each in present], most=2)
         listing = f"; `flyball certs list -d {directory}` lists all"
         raise WrongArgument(f"{directory} has no certificate for {', '.join(unknown)}{hint or listing}")
     wanted = [each for each in present if (each.name in names if names else each.days_left(now) < within)]

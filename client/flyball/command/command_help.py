@@ -54,12 +54,12 @@ class HelpGroup(TyperGroup):
         self, ctx: typer.Context, args: list[str]
     ) -> tuple[str | None, Any, list[str]]:
         """Return the command that the arguments begin with."""
-        from flyball_daemon.help_page import question
+        from flyball_daemon.suggestion import suggestion
 
         command = self.get_command(ctx, args[0])
         if command is None and not ctx.resilient_parsing:
             names = self.list_commands(ctx)
-            hint = question(args[0], names, most=2) or ("" if len(names) > _FEW else f"; expected {', '.join(names)}")
+            hint = suggestion(args[0], names, most=2) or ("" if len(names) > _FEW else f"; expected {', '.join(names)}")
             ctx.fail(f"there is no command {args[0]!r}{hint}")
         return args[0] if command else None, command, args[1:]
 

@@ -40,11 +40,11 @@ def demo(
 def _agent(home: Path, host: str, scenario: str, gpus: int) -> AgentPlan:
     from flyball_agent.standin.library import StandinError
     from flyball_agent.standin.scenarios import SCENARIOS, slow_gpu, start_standin
-    from flyball_daemon.help_page import question
+    from flyball_daemon.suggestion import suggestion
 
     if scenario not in SCENARIOS:
         raise WrongArgument(
-            f"--scenario {scenario}: expected one of {', '.join(SCENARIOS)}{question(scenario, SCENARIOS)}"
+            f"--scenario {scenario}: expected one of {', '.join(SCENARIOS)}{suggestion(scenario, SCENARIOS)}"
         )
     try:
         library = start_standin(home / host / "gpus", scenario, gpus)

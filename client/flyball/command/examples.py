@@ -20,12 +20,12 @@ def examples(
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """List, print or write example specifications."""
-    from flyball_daemon.help_page import question
+    from flyball_daemon.suggestion import suggestion
     from flyball_planner.specification.example_files import example_names, example_text
 
     if name and name not in example_names():
         listing = f"; the examples are {', '.join(example_names())}"
-        raise WrongArgument(f"there is no example {name!r}{question(name, example_names()) or listing}")
+        raise WrongArgument(f"there is no example {name!r}{suggestion(name, example_names()) or listing}")
     names = [name] if name else example_names()
     if write is not None:
         return _write(write, names)

@@ -20,7 +20,7 @@ from flyball.command.live_screen import show_live
 from flyball.command.output import FormatOption, OutputFormat, write_json, write_view
 from flyball.command.printable import printable
 from flyball.command.readings import DASH, REASONS, amount, clock_text, duration, reading_text, utc_time
-from flyball_daemon.help_page import question
+from flyball_daemon.suggestion import suggestion
 from flyball_reports.figures import plural, size
 
 EXAMPLES = ("flyball host node-1 --watch", "flyball host node-1 --only gpu", "flyball host remove node-1")
@@ -85,7 +85,7 @@ def fetch(api: Api, name: str, only: str) -> dict[str, Any]:
     state["readings"] = [each for each in latest["readings"] if each["metric"].startswith(only)]
     if only and not state["readings"] and latest["readings"]:
         known = sorted({each["metric"] for each in latest["readings"]})
-        hint = question(only, known) or f"; `flyball host {printable(name)} --all` lists all"
+        hint = suggestion(only, known) or f"; `flyball host {printable(name)} --all` lists all"
         raise WrongArgument(f"--only {printable(only)}: no metric of {printable(name)} begins with this{hint}")
     state |= {"epoch": latest["epoch"], "time_unix": (latest["time"] or {"unix": 0.0})["unix"]}
     state["conditions"] = api.get(f"hosts/{segment(name)}/diagnosis")["conditions"]

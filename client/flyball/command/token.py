@@ -130,9 +130,9 @@ def _matching(tokens: Sequence["Token"], wanted: str, path: Path) -> list["Token
     """Return the one token of this id or name."""
     found = [each for each in tokens if each.id == wanted] or [each for each in tokens if each.name == wanted]
     if not found:
-        from flyball_daemon.help_page import question
+        from flyball_daemon.suggestion import suggestion
 
-        hint = question(wanted, [each.name for each in tokens]) or f"; `flyball token list --file {path}` lists all"
+        hint = suggestion(wanted, [each.name for each in tokens]) or f"; `flyball token list --file {path}` lists all"
         raise WrongArgument(f"{path} has no token with the id or name {printable(wanted)!r}{hint}")
     if len(found) > 1:
         ids = ", ".join(each.id for each in found)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from flyball_daemon.help_page import question
+from flyball_daemon.suggestion import suggestion
 from flyball_reports.errors import read_fault
 
 _RANGE = re.compile(r"(?:([-+\d.e]+)(<=?))?x(?:([<>]=?)([-+\d.e]+))?")
@@ -51,7 +51,7 @@ def _wrong_value(found: re.Match[str]) -> str:
 
 def _wrong_choice(name: str, wrong: re.Match[str]) -> str:
     value, choices = wrong[1], re.findall("'([^']*)'", wrong[2])
-    return f"{name} {value}: expected one of {', '.join(choices)}{question(value, choices)}"
+    return f"{name} {value}: expected one of {', '.join(choices)}{suggestion(value, choices)}"
 
 
 def _not_an_integer(name: str, wrong: re.Match[str]) -> str:

@@ -1,6 +1,5 @@
 """Error answers: one JSON shape, never a traceback."""
 
-import difflib
 from collections.abc import Iterable
 
 import msgspec
@@ -10,6 +9,7 @@ from litestar.exceptions import HTTPException, ValidationException
 from litestar.types import ExceptionHandlersMap
 
 from flyball_collector.store.contract import StoreError, StoreUnavailable
+from flyball_daemon.suggestion import did_you_mean
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -57,8 +57,7 @@ def bad_value(parameter: str, what: str, hint: str = "") -> ApiError:
 
 def near(name: str, known: Iterable[str], listing: str) -> str:
     """Return a hint with similar names, or with the place where names are listed."""
-    alike = difflib.get_close_matches(name, list(known)[:5000], n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(map(repr, alike))}?" if alike else f"{listing} lists them"
+    return did_you_mean(name, list(known)[:5000], most=3, cutoff=0.5) or f"{listing} lists them"
 
 
 def _answer(status: int, fault: Fault, headers: dict[str, str] | None = None) -> Response[FaultAnswer]:

@@ -1,7 +1,6 @@
 """Silences: muted notifications, until when, by whom and why."""
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 import msgspec
@@ -9,6 +8,7 @@ import msgspec
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.notify.alert_text import labels
 from flyball_collector.timeline.entry import Entry
+from flyball_daemon.suggestion import suggestion
 
 SILENCE = "silence"
 """The kind of their documents."""
@@ -80,9 +80,9 @@ def check_matchers(matchers: Mapping[str, str]) -> None:
         raise ValueError("a silence needs at least one matcher, such as host=node-1 or kind=straggler")
     for name, pattern in matchers.items():
         if name not in MATCHED:
-            near = get_close_matches(name, MATCHED, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"unknown matcher {name!r}; expected one of {', '.join(MATCHED)}{hint}")
+            raise ValueError(
+                f"unknown matcher {name!r}; expected one of {', '.join(MATCHED)}{suggestion(name, MATCHED)}"
+            )
         if not pattern or len(pattern) > 256:
             raise ValueError(f"{name}: expected a name or a pattern such as node-*, up to 256 characters")
         _check_known(name, pattern)
@@ -94,7 +94,6 @@ def _check_known(name: str, pattern: str) -> None:
     known = _KNOWN.get(name)
     if known is None or any(fnmatchcase(each, pattern) for each in known):
         return
-    alike = get_close_matches(pattern, known, n=3, cutoff=0.5)
     listed = f"; expected one of {', '.join(known)}" if name == "severity" else "; docs/kinds.md lists all kinds"
-    hint = f"; did you mean {' or '.join(map(repr, alike))}?" if alike else listed
+    hint = suggestion(pattern, known, most=3, cutoff=0.5) or listed
     raise ValueError(f"no {name} matches {pattern!r}{hint}")

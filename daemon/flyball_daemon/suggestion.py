@@ -1,0 +1,16 @@
+"""The names that a user probably meant."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def did_you_mean(wrong: str, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> str:
+    """Return `did you mean 'a' or 'b'?` with the most similar known names; nothing if none is similar."""
+    near = get_close_matches(wrong, list(known), n=most, cutoff=cutoff)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def suggestion(wrong: str, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> str:
+    """Return the same as the end of a message, after a semicolon."""
+    question = did_you_mean(wrong, known, most, cutoff)
+    return f"; {question}" if question else ""
