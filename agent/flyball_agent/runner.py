@@ -10,6 +10,7 @@ from queue import Empty, SimpleQueue
 import structlog
 
 from flyball_agent.probes.probe import Probe, ProbeSample, Unavailable, Value
+from flyball_agent.steady_columns import SteadyColumns
 from flyball_proto.layout import Column
 from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
@@ -66,6 +67,10 @@ class ProbeSlot:
     seconds_total: float = 0.0
     failures: int = 0
     late: bool = False
+    steady: SteadyColumns = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.steady = SteadyColumns(self.probe.name)
 
     def is_due(self, boot_ns: int) -> bool:
         return boot_ns >= self.next_ns
@@ -76,11 +81,8 @@ class ProbeSlot:
         self.late = False
         self.seconds_total += outcome.seconds
         if outcome.sample is not None:
-            self.columns, self.values, self.unavailable = (
-                outcome.sample.columns,
-                outcome.sample.values,
-                outcome.sample.unavailable,
-            )
+            sample = self.steady.fit(outcome.sample, boot_ns)
+            self.columns, self.values, self.unavailable = sample.columns, sample.values, sample.unavailable
         elif outcome.unavailable_reading is not None:
             if outcome.unavailable_reading.reason is not Reason.FAILED:
                 every = max(every, RETRY_SECONDS)

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import threading
@@ -13,6 +14,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from signal import SIGCONT, SIGSTOP
 
+import psutil
+
 from flyball_agent.standin.scenarios import start_standin
 from flyball_collector.blocks.codec import decode
 from flyball_collector.store.store_urls import open_store
@@ -21,6 +24,8 @@ from tests.processes import Agent, Collector, Process, free_port, wait_for
 
 QUIET_SECONDS = 60
 BUSY_SECONDS = 60
+CHANGING_SECONDS = 60
+INTERFACE = "flyb"
 SLOWDOWN_ROUNDS = 120
 SLOWDOWN_BOUND = 0.001
 GPUS = 8
@@ -37,7 +42,8 @@ def main() -> None:
         agent.start()
         wait_for("the agent is seen", lambda: collector.get("/api/v1/hosts")["hosts"])
         exporter = stack.enter_context(node_exporter(directory))
-        figures = [*cost(agent, exporter), *slowdown(agent), *jitter(agent, collector)]
+        figures = [*cost(agent, exporter), *changing_interfaces(agent, exporter), *slowdown(agent)]
+        figures += jitter(agent, collector)
     report(figures)
 
 
@@ -83,10 +89,47 @@ def cost(agent: Process, exporter: Process) -> list[Figure]:
         plain("agent, CPU", ours, "ms/s", f"all host probes, {GPUS} stand-in GPUs, spool and stream"),
         plain("agent, share of this machine's cores", ours / 1000 / (os.cpu_count() or 1), "ratio"),
         plain("node_exporter, CPU", theirs, "ms/s", "scraped each second; no GPUs"),
-        at_most("agent / node_exporter, CPU", ours / theirs, 0.5, "ratio"),
-        at_most("agent, resident", agent.resident_bytes() / 1e6, 60, "MB"),
+        at_most("agent / node_exporter, CPU", ours / theirs, 0.35, "ratio"),
+        at_most("agent, resident", agent.resident_bytes() / 1e6, 50, "MB"),
         plain("node_exporter, resident", exporter.resident_bytes() / 1e6, "MB"),
     ]
+
+
+def changing_interfaces(agent: Process, exporter: Process) -> list[Figure]:
+    """CPU, descriptors and memory while network interfaces come and go: one that flaps, others with new names."""
+    _progress(f"interfaces that come and go for {CHANGING_SECONDS} s")
+    process = psutil.Process(agent.pid)
+    if _ip("add", f"{INTERFACE}0").returncode:
+        return [plain("interfaces that come and go", 0, "", "not measured: creating an interface needs root")]
+    _change_interfaces(CHANGING_SECONDS / 4)  # the first changes apply at once
+    before = agent.cpu_seconds(), exporter.cpu_seconds(), process.num_fds(), agent.resident_bytes()
+    _change_interfaces(CHANGING_SECONDS)
+    after = agent.cpu_seconds(), exporter.cpu_seconds(), process.num_fds(), agent.resident_bytes()
+    _ip("del", f"{INTERFACE}0")
+    ratio = (after[0] - before[0]) / (after[1] - before[1])
+    return [
+        at_most("interfaces that come and go: agent / node_exporter, CPU", ratio, 0.4, "ratio", "a change every 2 s"),
+        at_most("interfaces that come and go: descriptors", after[2] - before[2], 10, "more"),
+        plain("interfaces that come and go: memory", (after[3] - before[3]) / 1e6, "MB more"),
+    ]
+
+
+def _change_interfaces(seconds: float) -> None:
+    """Take the first interface away and back, and replace one by another with a new name, every two seconds."""
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        name = f"{INTERFACE}{time.monotonic_ns() // 10**6 % 10**8}"
+        _ip("del", f"{INTERFACE}0")
+        _ip("add", name)
+        time.sleep(2)
+        _ip("add", f"{INTERFACE}0")
+        _ip("del", name)
+        time.sleep(2)
+
+
+def _ip(action: str, name: str) -> "subprocess.CompletedProcess[bytes]":
+    kind = ["type", "bridge"] if action == "add" else []
+    return subprocess.run(["ip", "link", action, name, *kind], capture_output=True, check=False)
 
 
 def slowdown(agent: Process) -> list[Figure]:

@@ -1,7 +1,5 @@
 """Round-trip times to services that the training calls, and over loopback for comparison."""
 
-import http.client
-import ssl
 import threading
 import time
 from collections.abc import Sequence
@@ -10,7 +8,7 @@ from typing import Protocol
 from flyball_agent.probes.columns import GroupedColumns
 from flyball_agent.probes.periodic_reading import PeriodicReading
 from flyball_agent.probes.probe import ProbeSample, Value
-from flyball_agent.probes.round_trip import LatencyTarget, Loopback, RoundTrip
+from flyball_agent.probes.round_trip import LatencyTarget, Loopback, RequestFailed, TcpRoundTrip
 from flyball_proto.metric import counter, gauge
 from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
@@ -28,6 +26,9 @@ LATENCY = gauge(
 FAILURES = counter("latency_failures_total", "failures", "Round trips that failed or timed out.", ("target",))
 METRICS = (LATENCY, FAILURES)
 
+LoopbackResult = tuple[float | None, tuple[UnavailableReading, ...]]
+"""The round-trip time over loopback, and the reason if it is unknown."""
+
 PENDING = (Reason.UNKNOWN, "the first round trip has not finished")
 TIMED_OUT = (Reason.TIMED_OUT, f"no response within {TIMEOUT_SECONDS:g} s")
 
@@ -36,8 +37,6 @@ def reason_of(error: Exception) -> tuple[Reason, str]:
     """Return the reason why a round trip failed. The text is the same for each attempt."""
     if isinstance(error, TimeoutError):
         return TIMED_OUT
-    if isinstance(error, ssl.SSLError):
-        return Reason.FAILED, f"TLS: {getattr(error, 'reason', None) or type(error).__name__}"
     if isinstance(error, PermissionError):
         return Reason.DENIED, "blocked by a firewall or by the sandbox of the agent's service"
     if isinstance(error, OSError) and error.strerror:
@@ -50,6 +49,15 @@ class Trip(Protocol):
 
     def measure(self) -> float: ...
     def close(self) -> None: ...
+
+
+def build_trip(target: LatencyTarget, timeout_seconds: float) -> Trip:
+    """Return what measures a target."""
+    if target.url is None:
+        return TcpRoundTrip(target, timeout_seconds)
+    from flyball_agent.probes.http_round_trip import HttpRoundTrip  # noqa: PLC0415  it takes 6 MB
+
+    return HttpRoundTrip(target.url, target.host, target.port, timeout_seconds)
 
 
 class Prober:
@@ -106,7 +114,7 @@ class Prober:
         self._since = time.monotonic()
         try:
             self._seconds = self._trip.measure()
-        except (OSError, http.client.HTTPException, ValueError) as error:  # a host name may not be encodable
+        except (OSError, RequestFailed, ValueError) as error:  # a host name may not be encodable
             self._reason = reason_of(error)
             self._seconds = None
             self.failures += 1
@@ -124,14 +132,14 @@ class LatencyProbe:
     def __init__(self, targets: Sequence[LatencyTarget] = ()) -> None:
         self._loopback = Loopback()
         self._loopback_failures = 0
-        self._loopback_result = PeriodicReading(self._measure_loopback, LOOPBACK_EVERY)
+        self._loopback_result: PeriodicReading[LoopbackResult] = PeriodicReading(LOOPBACK_EVERY)
         unique = {target.label: target for target in targets}
-        self._probers = [Prober(label, RoundTrip(target, TIMEOUT_SECONDS)) for label, target in unique.items()]
+        self._probers = [Prober(label, build_trip(target, TIMEOUT_SECONDS)) for label, target in unique.items()]
         labels = ["localhost", *(prober.label for prober in self._probers)]
         self._columns = GroupedColumns(METRICS).columns([(label,) for label in labels])
 
     def read(self) -> ProbeSample:
-        seconds, missing = self._loopback_result.value()
+        seconds, missing = self._loopback_result.value(self._measure_loopback)
         unavailable = list(missing)
         values: list[Value] = [seconds, self._loopback_failures]
         for prober in self._probers:
@@ -148,7 +156,7 @@ class LatencyProbe:
         for prober in self._probers:
             prober.stop()
 
-    def _measure_loopback(self) -> tuple[float | None, tuple[UnavailableReading, ...]]:
+    def _measure_loopback(self) -> LoopbackResult:
         try:
             return self._loopback.measure(), ()
         except OSError as error:

@@ -1,19 +1,17 @@
-"""Measures round trips: a byte over loopback, a TCP connection, an HTTP request."""
+"""The targets of round trips, and those without HTTP: a byte over loopback, a TCP connection."""
 
-import base64
-import contextlib
-import http.client
 import socket
 import time
 from dataclasses import dataclass
-from urllib.parse import SplitResult, unquote, urlsplit
-
-BODY_BYTES = 65536
-"""Maximum number of bytes read from a response: the round trip is measured, not the download."""
+from urllib.parse import SplitResult, urlsplit
 
 
 class BadTarget(ValueError):
     """A target that is neither host:port nor an http(s) URL."""
+
+
+class RequestFailed(Exception):
+    """An HTTP request failed; the text is the reason, and is the same for each attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,58 +87,18 @@ class Loopback:
         self.close()
 
 
-class RoundTrip:
-    """Round trips to one target: a new TCP connection each time, or an HTTP request on a connection that is kept."""
+class TcpRoundTrip:
+    """Opens and closes a new TCP connection each time."""
 
     def __init__(self, target: LatencyTarget, timeout_seconds: float) -> None:
         self._target = target
         self._timeout_seconds = timeout_seconds
-        self._connection: http.client.HTTPConnection | None = None
 
     def measure(self) -> float:
-        """Return the seconds of one round trip. Raise OSError or http.client.HTTPException on failure."""
-        return self._connect() if self._target.url is None else self._request(self._target.url)
-
-    def _connect(self) -> float:
+        """Return the seconds of one round trip. Raise OSError on failure."""
         started = time.perf_counter()
         with socket.create_connection((self._target.host, self._target.port), self._timeout_seconds):
             return time.perf_counter() - started
 
-    def _request(self, url: SplitResult) -> float:
-        if self._connection is not None:
-            # If the server has closed the connection, try once more with a new one.
-            with contextlib.suppress(http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
-                return self._send(self._connection, url)
-        kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
-        self._connection = kind(self._target.host, self._target.port, timeout=self._timeout_seconds)
-        return self._send(self._connection, url)
-
-    def _send(self, connection: http.client.HTTPConnection, url: SplitResult) -> float:
-        started = time.perf_counter()
-        try:
-            connection.request("GET", f"{url.path or '/'}{'?' + url.query if url.query else ''}", headers=headers(url))
-            response = connection.getresponse()
-            response.read(BODY_BYTES)
-            elapsed = time.perf_counter() - started
-        except BaseException:
-            self.close()
-            raise
-        if not response.isclosed():  # the rest of a long response stays unread, so the connection cannot be reused
-            self.close()
-        if response.status >= 500:
-            raise http.client.HTTPException(f"HTTP {response.status}")
-        return elapsed
-
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-
-def headers(url: SplitResult) -> dict[str, str]:
-    """Return the request headers. A user name in the URL becomes basic authentication."""
-    found = {"User-Agent": "flyball-agent", "Accept": "*/*"}
-    if url.username is not None:
-        secret = f"{unquote(url.username)}:{unquote(url.password or '')}".encode()
-        found["Authorization"] = f"Basic {base64.b64encode(secret).decode()}"
-    return found
+        """Do nothing: no connection is kept."""

@@ -1,7 +1,6 @@
 """Tests of the latency probe."""
 
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +10,7 @@ import pytest
 
 from flyball_agent.probes.latency import LatencyProbe, Prober, reason_of
 from flyball_agent.probes.probe import ProbeSample
-from flyball_agent.probes.round_trip import parse_target
+from flyball_agent.probes.round_trip import RequestFailed, parse_target
 from flyball_agent.probes.testing import broken_rules, values_by_name
 from flyball_proto.unavailable_reading import Reason
 
@@ -123,7 +122,7 @@ def test_two_targets_with_one_label_are_one() -> None:
         (TimeoutError("timed out"), Reason.TIMED_OUT, "no response within 5 s"),
         (PermissionError(1, "Operation not permitted"), Reason.DENIED, "blocked by a firewall"),
         (socket.gaierror(-2, "Name or service not known"), Reason.FAILED, "Name or service not known"),
-        (ssl.SSLError(), Reason.FAILED, "TLS: "),
+        (RequestFailed("HTTP 503"), Reason.FAILED, "HTTP 503"),
         (ValueError(), Reason.FAILED, "ValueError"),
     ],
 )

@@ -8,8 +8,8 @@ from flyball_agent.probes.periodic_reading import PeriodicReading
 def test_reads_every_nth_time() -> None:
     """The first and then every third access reads; the others repeat the value."""
     values = iter(range(10))
-    reading = PeriodicReading(lambda: next(values), 3)
-    assert [reading.value() for _ in range(7)] == [0, 0, 0, 1, 1, 1, 2]
+    reading: PeriodicReading[int] = PeriodicReading(3)
+    assert [reading.value(lambda: next(values)) for _ in range(7)] == [0, 0, 0, 1, 1, 1, 2]
 
 
 def test_reads_again_after_a_failure() -> None:
@@ -23,8 +23,8 @@ def test_reads_again_after_a_failure() -> None:
             raise result
         return result
 
-    reading = PeriodicReading(read, 2)
-    assert [reading.value(), reading.value()] == [1, 1]
+    reading: PeriodicReading[int] = PeriodicReading(2)
+    assert [reading.value(read), reading.value(read)] == [1, 1]
     with pytest.raises(OSError, match="gone"):
-        reading.value()
-    assert reading.value() == 2
+        reading.value(read)
+    assert reading.value(read) == 2

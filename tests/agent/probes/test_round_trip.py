@@ -1,6 +1,5 @@
 """Tests of round trips with real sockets."""
 
-import http.client
 import socket
 import threading
 import time
@@ -11,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_agent.probes.round_trip import BadTarget, Loopback, RoundTrip, headers, parse_target
+from flyball_agent.probes.http_round_trip import headers
+from flyball_agent.probes.latency import build_trip
+from flyball_agent.probes.round_trip import BadTarget, Loopback, RequestFailed, parse_target
 
 DELAY_SECONDS = 0.05
 
@@ -79,7 +80,7 @@ def test_a_byte_goes_over_loopback_and_back() -> None:
 def test_connects_to_a_tcp_target() -> None:
     """A round trip to host:port opens and closes a connection."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        trip = RoundTrip(parse_target(f"127.0.0.1:{server.getsockname()[1]}"), 1)
+        trip = build_trip(parse_target(f"127.0.0.1:{server.getsockname()[1]}"), 1)
         assert 0 < trip.measure() < 1
         server.accept()[0].close()
 
@@ -89,20 +90,20 @@ def test_a_closed_port_is_an_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(ConnectionRefusedError):
-        RoundTrip(parse_target(f"127.0.0.1:{port}"), 1).measure()
+        build_trip(parse_target(f"127.0.0.1:{port}"), 1).measure()
 
 
 def test_an_unresponsive_service_times_out() -> None:
     """A server that accepts a connection but never responds times out."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        trip = RoundTrip(parse_target(f"http://127.0.0.1:{server.getsockname()[1]}/"), 0.05)
+        trip = build_trip(parse_target(f"http://127.0.0.1:{server.getsockname()[1]}/"), 0.05)
         with pytest.raises(TimeoutError):
             trip.measure()
 
 
 def test_requests_share_a_connection(service: Service) -> None:
     """Any status below 500 counts, the connection is reused, and the query is sent."""
-    trip = RoundTrip(parse_target(f"http://{service.url}/slow?key=1"), 5)
+    trip = build_trip(parse_target(f"http://{service.url}/slow?key=1"), 5)
     assert all(DELAY_SECONDS <= trip.measure() < 5 for _ in range(3))
     trip.close()
     assert service.asked == [("/slow?key=1", None)] * 3
@@ -112,16 +113,24 @@ def test_requests_share_a_connection(service: Service) -> None:
 @pytest.mark.parametrize("path", ["/close", "/large"])
 def test_reconnects_if_the_connection_cannot_be_reused(service: Service, path: str) -> None:
     """If the server closes the connection or the response is too long, the next request opens a new one."""
-    trip = RoundTrip(parse_target(f"http://{service.url}{path}"), 5)
+    trip = build_trip(parse_target(f"http://{service.url}{path}"), 5)
     assert all(trip.measure() > 0 for _ in range(3))
     trip.close()
     assert len(service.connections) == 3
 
 
+def test_a_service_without_tls_is_an_error(service: Service) -> None:
+    """An https target that does not speak TLS is an error that names TLS."""
+    trip = build_trip(parse_target(f"https://{service.url}/"), 5)
+    with pytest.raises(RequestFailed, match="TLS: "):
+        trip.measure()
+    trip.close()
+
+
 def test_a_failing_service_is_an_error(service: Service) -> None:
     """Status 503 is an error."""
-    trip = RoundTrip(parse_target(f"http://{service.url}/bad"), 5)
-    with pytest.raises(http.client.HTTPException, match="503"):
+    trip = build_trip(parse_target(f"http://{service.url}/bad"), 5)
+    with pytest.raises(RequestFailed, match="503"):
         trip.measure()
     trip.close()
 
