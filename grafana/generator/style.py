@@ -67,6 +67,8 @@ ACTIONS = mappings({str(xid.code): (xid.action, _URGENT.get(xid.belongs_to, NEUT
 RECOVERY = mappings({
     "0": ("none", GOOD), "1": ("reset the GPU", CRITICAL), "2": ("restart the host", CRITICAL),
     "3": ("stop peer-to-peer traffic", WARNING), "4": ("drain, then reset", CRITICAL),
+    "5": ("recover the IMEX domain", CRITICAL), "6": ("reset the bus", CRITICAL),
+    "7": ("restart the whole system", CRITICAL), "8": ("see the driver's log", WARNING),
 })  # fmt: skip
 SEVERITIES = mappings({
     "critical": ("critical", CRITICAL), "warning": ("warning", WARNING), "info": ("info", NOTE),

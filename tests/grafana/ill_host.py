@@ -11,7 +11,14 @@ from itertools import product
 from typing import Self
 
 from flyball_agent.accelerators.catalogue import build_accelerator_probes
-from flyball_agent.accelerators.nvidia_columns import NVLINK_ERROR_FIELDS, THROTTLE_BITS, THROTTLE_FIELDS
+from flyball_agent.accelerators.nvidia_columns import (
+    ENGINES,
+    FEC_FIELDS,
+    LIMIT_MARGIN_FIELDS,
+    NVLINK_TOTAL_FIELDS,
+    THROTTLE_BITS,
+    THROTTLE_FIELDS,
+)
 from flyball_agent.probes.catalogue import linux_probes
 from flyball_agent.probes.cpu import MODES
 from flyball_agent.probes.pressure import RESOURCES
@@ -29,19 +36,29 @@ GPUS = 2
 RUN, RANKS, SLOW_RANK = "llama-7b", 4, 1
 DIVERGED = "diverged"
 LABELS: dict[str, Sequence[str]] = {
+    "array": ("md0",),
     "cause": ("corrected", "uncorrected"),
     "chip": ("k10temp",),
+    "controller": ("mc0",),
     "core": ("0", "1"),
     "device": ("nvme0n1",),
+    "engine": ENGINES,
     "extent": ("some", "full"),
+    "filesystem": ("scratch",),
     "instance": ("MIG-1",),
     "interface": ("eth0",),
-    "kind": tuple(NVLINK_ERROR_FIELDS),
+    "kind": tuple(NVLINK_TOTAL_FIELDS.values()),
+    "limit": tuple(LIMIT_MARGIN_FIELDS),
+    "link": ("3",),
     "mode": MODES,
+    "module": ("dimm0",),
     "mount": ("/", "/data"),
     "node": ("0", "1"),
+    "operation": ("read", "write", "other"),
+    "package": ("0",),
     "port": ("1",),
     "probe": ("cpu", "nvidia"),
+    "symbols": tuple(dict.fromkeys(FEC_FIELDS.values())),
     "reason": tuple(dict.fromkeys((*THROTTLE_BITS, *THROTTLE_FIELDS))),
     "resource": RESOURCES,
     "sensor": ("Tctl",),

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from flyball_agent.accelerators.metrics import NVLINK_ACTIVE, NVLINK_LINKS
 from flyball_agent.accelerators.nvidia import NvidiaProbe
 from flyball_agent.accelerators.nvml import Nvml, NvmlCall
 from flyball_agent.probes.probe import ProbeSample, Unavailable
@@ -34,8 +35,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"Remedy: {error.remedy}.")
         return _NO_GPU
     walls, processor, last = _time_ticks(probe, max(1, options.ticks), options.every, first)
-    for line in (*_devices(probe.describe()), "", *_readings(last), "", *_costs(nvml, walls, processor)):
-        print(line)
+    parts = (
+        _devices(probe.describe()),
+        _readings(last),
+        _unavailable(last),
+        _links(last),
+        _instances(probe.describe()),
+        _processes(probe.processes),
+        _costs(nvml, walls, processor),
+    )
+    for part in parts:
+        for line in (*part, ""):
+            print(line)
     return 0
 
 
@@ -60,6 +71,10 @@ def _devices(gpus: Iterable[pb.Gpu]) -> Iterable[str]:
             f"{gpu.compute_capability} ({gpu.architecture}: {', '.join(gpu.precisions)}), PCI {gpu.pci_address}, "
             f"NUMA node {gpu.numa_node}"
         )
+        yield (
+            f"  board {gpu.board_part_number or '?'}, serial {gpu.serial or '?'}, VBIOS {gpu.vbios_version or '?'}, "
+            f"InfoROM {gpu.inforom_version or '?'}, fabric {gpu.fabric_cluster or 'none'}"
+        )
 
 
 def _readings(sample: ProbeSample) -> Iterable[str]:
@@ -68,10 +83,51 @@ def _readings(sample: ProbeSample) -> Iterable[str]:
     for column, value in zip(sample.columns, sample.values, strict=True):
         if value is not None:
             yield f"  {column.metric.name:45} {' '.join(column.labels[1:]):24} {value:g}"
-    if sample.unavailable:
-        yield "Unavailable:"
-    for missing in sample.unavailable:
-        yield f"  {missing.metric or 'everything':45} {missing.reason.word:12} {missing.detail}"
+
+
+def _unavailable(sample: ProbeSample) -> Iterable[str]:
+    yield f"{len(sample.unavailable)} readings are unavailable:"
+    for missing in sorted(sample.unavailable):
+        resource = missing.resource.partition("/")[2]
+        yield f"  {missing.metric or 'everything':45} {resource:24} {missing.reason.word:12} {missing.detail}"
+        if missing.remedy:
+            yield f"    {missing.remedy}"
+
+
+def _links(sample: ProbeSample) -> Iterable[str]:
+    """List the NVLinks and what is not zero of their counters."""
+    found = False
+    for column, value in zip(sample.columns, sample.values, strict=True):
+        name = column.metric.name
+        if name in (NVLINK_LINKS.name, NVLINK_ACTIVE.name) or (name.startswith("gpu_nvlink") and value):
+            found = True
+            known = "unknown" if value is None else f"{value:g}"
+            yield f"NVLink: GPU {' '.join(column.labels[1:])} {name.removeprefix('gpu_nvlink_')} {known}"
+    if not found:
+        yield "NVLink: none"
+
+
+def _instances(gpus: Iterable[pb.Gpu]) -> Iterable[str]:
+    lines = [
+        f"MIG: GPU {gpu.index} {instance.profile} {instance.uuid} {instance.memory_bytes / 2**30:.1f} GiB"
+        for gpu in gpus
+        for instance in gpu.mig_instances
+    ]
+    yield from lines or ["MIG: no instances"]
+
+
+def _processes(processes: Iterable[pb.GpuProcess]) -> Iterable[str]:
+    lines = [
+        f"Process {process.pid} on {process.mig_instance or process.gpu}: "
+        + (
+            f"{process.memory_used_bytes / 2**20:.0f} MiB"
+            if process.HasField("memory_used_bytes")
+            else "memory unknown"
+        )
+        + (f", utilization {process.utilization_ratio:.0%}" if process.HasField("utilization_ratio") else "")
+        for process in processes
+    ]
+    yield from lines or ["Processes: none"]
 
 
 def _costs(nvml: Nvml, walls: Sequence[float], processor: float) -> Iterable[str]:

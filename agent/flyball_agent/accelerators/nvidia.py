@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyball_agent.accelerators import metrics as m
-from flyball_agent.accelerators.nvidia_columns import COLUMNS
+from flyball_agent.accelerators.nvidia_columns import COLUMNS, MIG_GPM_METRICS
 from flyball_agent.accelerators.nvidia_device import NvidiaDevice
 from flyball_agent.accelerators.nvidia_events import XidWatch
 from flyball_agent.accelerators.nvidia_inventory import describe_device
@@ -56,6 +56,9 @@ class NvidiaProbe:
         *dict.fromkeys(column.metric for column in COLUMNS),
         m.MIG_MEMORY_USED,
         m.MIG_MEMORY_TOTAL,
+        *MIG_GPM_METRICS.values(),
+        m.NVLINK_LINK_ERRORS,
+        m.NVLINK_LINK_UP,
     )
 
     def __init__(
@@ -89,7 +92,10 @@ class NvidiaProbe:
         """The processes. While a reading hangs these are those of the last reading, without amounts."""
         if self._fresh:
             return self._results.processes
-        return [pb.GpuProcess(gpu=process.gpu, pid=process.pid) for process in self._results.processes]
+        return [
+            pb.GpuProcess(gpu=process.gpu, pid=process.pid, mig_instance=process.mig_instance)
+            for process in self._results.processes
+        ]
 
     def take_events(self) -> list[pb.HostEvent]:
         events = []

@@ -1,17 +1,19 @@
 """One NVIDIA device: its queries, its newest readings, and the reasons of unavailable ones."""
 
 import ctypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 
 from flyball_agent.accelerators import metrics as m
 from flyball_agent.accelerators.metrics import DeviceColumn
 from flyball_agent.accelerators.nvidia_columns import COLUMNS, POSITIONS
+from flyball_agent.accelerators.nvidia_links import LinkCountersQuery
+from flyball_agent.accelerators.nvidia_mig import MigSlice, find_slices
 from flyball_agent.accelerators.nvidia_processes import ProcessReader
-from flyball_agent.accelerators.nvidia_queries import DeviceQuery, Row
-from flyball_agent.accelerators.nvidia_query_lists import fast_queries, slow_queries
+from flyball_agent.accelerators.nvidia_queries import DeviceQuery, Failures, Row
+from flyball_agent.accelerators.nvidia_query_lists import constant_queries, fast_queries, slow_queries
 from flyball_agent.accelerators.nvml import (
     GPU_IS_LOST,
-    NOT_FOUND,
     SESSION_ENDED,
     SUCCESS,
     Nvml,
@@ -21,33 +23,13 @@ from flyball_agent.accelerators.nvml import (
 )
 from flyball_agent.probes.probe import Value
 from flyball_proto.layout import Column
-from flyball_proto.unavailable_reading import UnavailableReading
+from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 SLOW_SECONDS = 10.0
 RETRY_SECONDS = 600.0
-"""Interval at which unsupported queries are tried again: a change of mode may enable them."""
+"""Interval at which unsupported queries are tried again (a change of mode may enable them), and constants are read."""
 
 _XIDS, _LOST, _MIG = (POSITIONS[DeviceColumn(metric)] for metric in (m.XIDS, m.LOST, m.MIG_ENABLED))
-
-
-class MigSlice:
-    """One MIG instance of a device. Only its memory is measured separately."""
-
-    __slots__ = ("_buffer", "_call", "_handle", "profile", "uuid")
-
-    def __init__(self, nvml: Nvml, handle: ctypes.c_void_p) -> None:
-        self._handle = handle
-        self.uuid = nvml.text("nvmlDeviceGetUUID", handle)
-        self.profile = nvml.text("nvmlDeviceGetName", handle).rpartition("MIG ")[2]
-        self._call = nvml.call("nvmlDeviceGetMemoryInfo_v2")
-        self._buffer = nvml.structures.c_nvmlMemory_v2_t()
-        self._buffer.version = nvml.structures.nvmlMemory_v2
-
-    def memory(self) -> tuple[int | None, int | None]:
-        """Return used and total bytes; None if the driver does not provide them."""
-        if self._call(self._handle, ctypes.byref(self._buffer)) != SUCCESS:
-            return None, None
-        return int(self._buffer.used), int(self._buffer.total)
 
 
 class NvidiaDevice:
@@ -64,9 +46,15 @@ class NvidiaDevice:
         self.slices: tuple[MigSlice, ...] = ()
         self.processes: ProcessReader | None = None
         self._faults: dict[int, NvmlFault] = {}
-        self._temporary: set[int] = set()
+        self._answered: tuple[int, ...] = (_XIDS, _LOST)
+        self._pick: Callable[[Row], tuple[Value, ...]] = itemgetter(*self._answered)
         self._fast: list[DeviceQuery] = []
         self._slow: list[DeviceQuery] = []
+        self._constants: list[DeviceQuery] = []
+        self._constants_due: list[DeviceQuery] = []
+        self._links: LinkCountersQuery | None = None
+        self._troubled: tuple[int, ...] = ()
+        self._known = 0
         self._unsupported: list[tuple[list[DeviceQuery], DeviceQuery]] = []
         self._next_slow: float | None = None
         self._next_retry = 0.0
@@ -80,6 +68,9 @@ class NvidiaDevice:
         self.detach()
         self.index, self.handle = index, handle
         self._fast, self._slow = fast_queries(nvml, handle), slow_queries(nvml, handle)
+        self._constants = constant_queries(nvml, handle)
+        self._constants_due = list(self._constants)
+        self._links = next((query for query in self._slow if isinstance(query, LinkCountersQuery)), None)
         self.processes = ProcessReader(nvml, handle, self.uuid)
         self._next_slow, self._next_retry = None, now + RETRY_SECONDS
 
@@ -87,8 +78,10 @@ class NvidiaDevice:
         """Unbind the device from its session and forget its readings."""
         for query in (*self._fast, *self._slow):
             query.close()
-        self.handle, self.processes, self.slices = None, None, ()
-        self._fast, self._slow, self._unsupported = [], [], []
+        for instance in self.slices:
+            instance.close()
+        self.handle, self.processes, self.slices, self._links, self._troubled = None, None, (), None, ()
+        self._fast, self._slow, self._constants, self._constants_due, self._unsupported = [], [], [], [], []
         self._forget()
 
     def lose(self) -> None:
@@ -96,6 +89,7 @@ class NvidiaDevice:
         self.lost = True
         self._forget()
         self.row[_LOST] = 1
+        self._next_retry = 0.0  # once it responds again, everything is read, and unsupported readings get their reason
 
     def count_xid(self) -> None:
         """Count an XID error of this device."""
@@ -117,11 +111,16 @@ class NvidiaDevice:
         if slow:  # devices do this at different ticks, so that no tick runs the slow queries of all
             self._next_slow = now + (SLOW_SECONDS if self._next_slow else 1 + self.index % SLOW_SECONDS)
             self._run(self._slow)
+            self._run_constants()
             self._read_mig(nvml, self.handle)
-        self._read_processes(slow=slow)
+        for instance in self.slices:
+            self.changed |= instance.read()
+        self._read_processes(now, slow=slow)
         if self.lost:
             self.lost, self.changed = False, True
         self.row[_LOST] = 0
+        if self.changed or (slow and self._has_news()):
+            self._update_columns()
 
     def unavailable(self, probe: str) -> Iterable[UnavailableReading]:
         """Yield the unavailable readings; the resource `uuid/label` is one of several readings of a metric."""
@@ -135,27 +134,42 @@ class NvidiaDevice:
             if (column.metric.name, resource) not in reported:
                 reported.add((column.metric.name, resource))
                 yield UnavailableReading(probe, column.metric.name, resource, fault.reason, fault.detail, fault.remedy)
+        for instance in self.slices:
+            for metric, fault in instance.faults.items():
+                resource = f"{self.uuid}/{instance.uuid}"
+                yield UnavailableReading(probe, metric.name, resource, fault.reason, fault.detail, fault.remedy)
 
     def columns(self) -> list[Column]:
-        """Return the columns of `row`, then two for each MIG instance."""
-        found = [Column(column.metric, column.labels(self.uuid, self.index)) for column in COLUMNS]
+        """Return a column for each reading that the device supports, then those of MIG instances and bad NVLinks."""
+        found = [
+            Column(column.metric, column.labels(self.uuid, self.index))
+            for column in (COLUMNS[position] for position in self._answered)
+        ]
         for instance in self.slices:
-            labels = (self.uuid, str(self.index), instance.uuid)
-            found += [Column(m.MIG_MEMORY_USED, labels), Column(m.MIG_MEMORY_TOTAL, labels)]
+            found += [Column(metric, (self.uuid, str(self.index), instance.uuid)) for metric in instance.metrics]
+        for link in self._troubled:
+            labels = (self.uuid, str(self.index), str(link))
+            found += [Column(m.NVLINK_LINK_ERRORS, labels), Column(m.NVLINK_LINK_UP, labels)]
         return found
 
     def values(self) -> list[Value]:
         """Return one value for each column."""
-        found = list(self.row)
+        found = list(self._pick(self.row))
         for instance in self.slices:
-            found += instance.memory()
+            found += instance.values
+        if self._troubled:
+            now = {} if self._links is None or self.lost else self._links.troubled
+            for link in self._troubled:
+                found += now.get(link, (None, None))
         return found
 
     def _forget(self) -> None:
         xids = self.row[_XIDS]
         self.row = [None] * len(COLUMNS)
         self.row[_XIDS] = xids or 0
-        self._faults, self._temporary, self.changed = {}, set(), True
+        self._faults, self.changed = {}, True
+        for instance in self.slices:
+            instance.forget()
 
     def _retry_unsupported(self, now: float) -> None:
         self._next_retry = now + RETRY_SECONDS
@@ -163,23 +177,33 @@ class NvidiaDevice:
         for queries, query in self._unsupported:
             queries.append(query)
         self._unsupported = []
-        for query in (*self._fast, *self._slow):
+        self._constants_due[:] = self._constants
+        for query in (*self._fast, *self._slow, *self._constants):
             query.reset()
-        self._temporary.update(self._faults)
 
     def _run(self, queries: list[DeviceQuery]) -> None:
         for query in tuple(queries):
             code = query.run()
             if code == SUCCESS:
                 failures = query.store(self.row)
-                if self._temporary:
-                    self._recover(query.positions, {position for position, _ in failures})
+                if self._faults:
+                    for position in query.positions:
+                        if position in self._faults:
+                            self._recover(query.positions, failures)
+                            break
                 for position, part_code in failures:
                     self._fail(position, explain(f"{query.call} ({COLUMNS[position].metric.name})", part_code))
             elif code == GPU_IS_LOST or code in SESSION_ENDED:
                 raise NvmlError(query.call, code)
             else:
                 self._fail_query(queries, query, explain(query.call, code))
+
+    def _run_constants(self) -> None:
+        """Read the constants that are not known yet. Those that the device does not support are removed."""
+        self._run(self._constants_due)
+        self._constants_due[:] = [
+            query for query in self._constants_due if not self._faults.keys().isdisjoint(query.positions)
+        ]
 
     def _fail_query(self, queries: list[DeviceQuery], query: DeviceQuery, fault: NvmlFault) -> None:
         for position in query.positions:
@@ -193,28 +217,49 @@ class NvidiaDevice:
         if self._faults.get(position) != fault:
             self._faults[position] = fault
             self.changed = True
-        if fault.lasting:
-            self._temporary.discard(position)
-        else:
-            self._temporary.add(position)
 
-    def _recover(self, positions: Sequence[int], failed: set[int]) -> None:
-        for position in self._temporary.intersection(positions) - failed:
-            self._temporary.discard(position)
-            del self._faults[position]
-            self.changed = True
+    def _recover(self, positions: Sequence[int], failures: Failures) -> None:
+        """Delete the faults of readings that succeeded, also if another query failed before."""
+        failed = {position for position, _ in failures}
+        for position in positions:
+            if position in self._faults and position not in failed:
+                del self._faults[position]
+                self.changed = True
 
-    def _read_processes(self, *, slow: bool) -> None:
+    def _has_news(self) -> bool:
+        """Return True if the slow queries found a value or a bad link that was not there before."""
+        links = () if self._links is None else self._links.troubled
+        return len(self.row) - self.row.count(None) != self._known or not set(self._troubled).issuperset(links)
+
+    def _update_columns(self) -> None:
+        """Leave out the columns that the device does not support. An unknown value keeps its column."""
+        self._known = len(self.row) - self.row.count(None)
+        troubled = self._troubled
+        answered = tuple(
+            position
+            for position, value in enumerate(self.row)
+            if value is not None or position == _XIDS or self._may_answer(position)
+        )
+        if self._links is not None:
+            self._troubled = tuple(sorted({*troubled, *self._links.troubled}))
+        if answered != self._answered or troubled != self._troubled:
+            self._answered, self._pick, self.changed = answered, itemgetter(*answered), True
+
+    def _may_answer(self, position: int) -> bool:
+        fault = self._faults.get(position)
+        return fault is not None and fault.reason is not Reason.UNSUPPORTED
+
+    def _read_processes(self, now: float, *, slow: bool) -> None:
         if self.processes is None:
             return
         before = self.processes.fault
-        self.processes.read(slow=slow)
+        self.processes.read(now, self.slices, slow=slow)
         if self.processes.fault != before:
             self.changed = True
 
     def _read_mig(self, nvml: Nvml, handle: ctypes.c_void_p) -> None:
         try:
-            enabled, found = _find_slices(nvml, handle)
+            enabled, found = find_slices(nvml, handle)
         except NvmlError as error:
             if error.code == GPU_IS_LOST or error.code in SESSION_ENDED:
                 raise
@@ -223,22 +268,10 @@ class NvidiaDevice:
             enabled, found = False, ()
         else:
             self.row[_MIG] = int(enabled)
-            self._recover((_MIG,), set())
+            self._recover((_MIG,), ())
         if [instance.uuid for instance in found] != [instance.uuid for instance in self.slices]:
+            for instance in self.slices:
+                instance.close()
             self.slices, self.changed = found, True
-
-
-def _find_slices(nvml: Nvml, handle: ctypes.c_void_p) -> tuple[bool, tuple[MigSlice, ...]]:
-    """Return whether MIG is enabled, and the instances."""
-    enabled, pending = ctypes.c_uint(), ctypes.c_uint()
-    nvml.check("nvmlDeviceGetMigMode", handle, ctypes.byref(enabled), ctypes.byref(pending))
-    if not enabled.value:
-        return False, ()
-    found = []
-    for index in range(nvml.number("nvmlDeviceGetMaxMigDeviceCount", handle)):
-        try:
-            found.append(MigSlice(nvml, nvml.handle("nvmlDeviceGetMigDeviceHandleByIndex", handle, index)))
-        except NvmlError as error:
-            if error.code != NOT_FOUND:  # the indexes of instances may have gaps
-                raise
-    return True, tuple(found)
+            for instance in found:
+                instance.start()

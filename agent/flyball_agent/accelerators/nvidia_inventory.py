@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from flyball_agent.accelerators.architectures import architecture
 from flyball_agent.accelerators.nvidia_device import NvidiaDevice
+from flyball_agent.accelerators.nvidia_fabric import read_fabric
 from flyball_agent.accelerators.nvml import Nvml, NvmlError
 from flyball_proto.v1 import telemetry_pb2 as pb
 
@@ -18,6 +19,7 @@ def describe_device(nvml: Nvml, device: NvidiaDevice) -> pb.Gpu:
     handle = device.handle
     capability = _capability(nvml, handle)
     generation = architecture(capability) if capability else None
+    _, fabric = read_fabric(nvml, handle)
     return pb.Gpu(
         uuid=device.uuid,
         index=device.index,
@@ -36,9 +38,16 @@ def describe_device(nvml: Nvml, device: NvidiaDevice) -> pb.Gpu:
         pcie_generation_max=_value_or(lambda: nvml.number("nvmlDeviceGetMaxPcieLinkGeneration", handle), 0),
         pcie_width_max=_value_or(lambda: nvml.number("nvmlDeviceGetMaxPcieLinkWidth", handle), 0),
         nvlinks=_value_or(lambda: _field(nvml, handle, 91), 0),
+        serial=_value_or(lambda: nvml.text("nvmlDeviceGetSerial", handle), ""),
+        board_part_number=_value_or(lambda: nvml.text("nvmlDeviceGetBoardPartNumber", handle), ""),
+        vbios_version=_value_or(lambda: nvml.text("nvmlDeviceGetVbiosVersion", handle), ""),
+        inforom_version=_value_or(lambda: nvml.text("nvmlDeviceGetInforomImageVersion", handle), ""),
+        fabric_cluster=fabric.cluster if fabric else "",
+        fabric_clique=fabric.clique if fabric else 0,
+        c2c_links=_value_or(lambda: _field(nvml, handle, 170), 0),
         mig_enabled=device.mig_enabled,
         mig_instances=[
-            pb.MigInstance(uuid=instance.uuid, profile=instance.profile, memory_bytes=instance.memory()[1] or 0)
+            pb.MigInstance(uuid=instance.uuid, profile=instance.profile, memory_bytes=int(instance.values[1] or 0))
             for instance in device.slices
         ],
     )

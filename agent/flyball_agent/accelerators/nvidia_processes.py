@@ -2,11 +2,14 @@
 
 import ctypes
 import struct
-from typing import Any
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+from typing import Protocol
 
 from flyball_agent.accelerators.nvml import (
     GPU_IS_LOST,
     INSUFFICIENT_SIZE,
+    NOT_FOUND,
     SESSION_ENDED,
     SUCCESS,
     Nvml,
@@ -18,14 +21,34 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 
 _NOT_AVAILABLE = 0xFFFF_FFFF_FFFF_FFFF
 _ENTRY = struct.Struct("=I4xQ8x")  # nvmlProcessInfo_t: pid and memory
+_SAMPLE = struct.Struct("=I4xQI12x")  # nvmlProcessUtilizationSample_t: pid, microseconds, SM utilisation
 _INITIAL_CAPACITY = 32
 _MAX_CAPACITY = 4096
+_RECENT_US = 1_000_000  # the first answer also has samples of seconds ago
+_HOLD_SECONDS = 0.5
+"""The driver takes samples up to five times a second (H100). Only after this time does "no samples" mean "idle"."""
 _COMPUTE = "nvmlDeviceGetComputeRunningProcesses_v3"
+_UTILIZATION = "nvmlDeviceGetProcessUtilization"
 _RARE = ("nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses_v3")
 
 
+Sample = tuple[int, int, int]
+"""Process id, the driver's microseconds, and the utilisation of the SMs in percent."""
+
+
+class Instance(Protocol):
+    """A MIG instance, as far as its processes need it."""
+
+    uuid: str
+    handle: ctypes.c_void_p
+
+
 class ProcessReader:
-    """Reads compute processes at each tick; graphics and MPS processes, which change rarely, with the slow readings."""
+    """Reads compute processes at each tick; graphics and MPS processes, which change rarely, with the slow readings.
+
+    On a device with MIG instances the processes are those of each instance: a query of the whole device needs a
+    privilege, and the driver measures no utilisation of single processes.
+    """
 
     def __init__(self, nvml: Nvml, handle: ctypes.c_void_p, uuid: str) -> None:
         self._nvml = nvml
@@ -34,20 +57,28 @@ class ProcessReader:
         self._capacity = _INITIAL_CAPACITY
         self._count = ctypes.c_uint()
         self._reserve()
-        self._samples: Any = None
+        self._samples = ctypes.create_string_buffer(_INITIAL_CAPACITY * _SAMPLE.size)
         self._samples_since = 0
+        self._utilization: dict[int, float] = {}
+        self._utilization_at: float | None = None
         self._rare: dict[int, int | None] = {}
         self._unsupported: set[str] = set()
-        self._utilization: dict[int, float] = {}
         self.fault: NvmlFault | None = None
         self.processes: list[pb.GpuProcess] = []
 
-    def read(self, *, slow: bool) -> None:
+    def read(self, now: float, instances: Sequence[Instance] = (), *, slow: bool) -> None:
         """Update `processes`, or set `fault` to the reason why they are unknown."""
+        if instances:
+            self.processes = [
+                pb.GpuProcess(gpu=self._uuid, pid=pid, memory_used_bytes=memory_bytes, mig_instance=instance.uuid)
+                for instance in instances
+                for pid, memory_bytes in self._ask(_COMPUTE, instance.handle).items()
+            ]
+            return
         if slow:
-            self._rare = {pid: memory_bytes for call in _RARE for pid, memory_bytes in self._ask(call).items()}
-        memory = self._rare | self._ask(_COMPUTE)
-        utilization = self._read_utilization() if len(memory) > 1 else {}
+            self._rare = {pid: memory for call in _RARE for pid, memory in self._ask(call, self._handle).items()}
+        memory = self._rare | self._ask(_COMPUTE, self._handle)
+        utilization = self._read_utilization(memory, now) if len(memory) > 1 else {}
         self.processes = [
             pb.GpuProcess(
                 gpu=self._uuid, pid=pid, memory_used_bytes=memory_bytes, utilization_ratio=utilization.get(pid)
@@ -58,17 +89,17 @@ class ProcessReader:
     def _reserve(self) -> None:
         self._array = ctypes.create_string_buffer(self._capacity * _ENTRY.size)
 
-    def _ask(self, name: str) -> dict[int, int | None]:
+    def _ask(self, name: str, handle: ctypes.c_void_p) -> dict[int, int | None]:
         if name in self._unsupported:
             return {}
         call = self._nvml.call(name)
         self._count.value = self._capacity
-        code = call(self._handle, ctypes.byref(self._count), self._array)
+        code = call(handle, ctypes.byref(self._count), self._array)
         while code == INSUFFICIENT_SIZE and self._capacity < _MAX_CAPACITY:
             self._capacity = min(_MAX_CAPACITY, max(2 * self._capacity, self._count.value + _INITIAL_CAPACITY))
             self._reserve()
             self._count.value = self._capacity
-            code = call(self._handle, ctypes.byref(self._count), self._array)
+            code = call(handle, ctypes.byref(self._count), self._array)
         if code != SUCCESS:
             self._fail(name, code)
             return {}
@@ -89,23 +120,53 @@ class ProcessReader:
         if name == _COMPUTE:
             self.fault = fault
 
-    def _read_utilization(self) -> dict[int, float]:
-        """Return the newest utilisation of each process.
+    def _read_utilization(self, pids: Iterable[int], now: float) -> dict[int, float]:
+        """Return the utilisation of each process; empty if it is unknown.
 
-        It is read only if several processes share the device; for a single one it is that of the device.
+        It is read only if several processes share the device; for a single one it is that of the device. The driver
+        has samples only of processes that worked since the last query, so the others were idle.
         """
-        name = "nvmlDeviceGetProcessUtilization"
-        if name in self._unsupported:
+        if _UTILIZATION in self._unsupported:
             return {}
-        if self._samples is None:
-            self._samples = (self._nvml.structures.c_nvmlProcessUtilizationSample_t * 256)()
-        self._count.value = len(self._samples)
-        since = ctypes.c_ulonglong(self._samples_since)
-        code = self._nvml.call(name)(self._handle, self._samples, ctypes.byref(self._count), since)
-        if code == SUCCESS:
-            newest = sorted(self._samples[: self._count.value], key=lambda sample: int(sample.timeStamp))
-            self._utilization = {sample.pid: sample.smUtil / 100 for sample in newest if sample.pid}
-            self._samples_since = max((int(sample.timeStamp) for sample in newest), default=self._samples_since)
-        elif explain(name, code).lasting:
-            self._unsupported.add(name)
-        return self._utilization
+        code = self._take_samples()
+        if code == GPU_IS_LOST or code in SESSION_ENDED:
+            raise NvmlError(_UTILIZATION, code)
+        if code == SUCCESS and self._count.value:
+            self._utilization, self._utilization_at = self._newest_samples(), now
+        elif code not in (SUCCESS, NOT_FOUND):
+            if explain(_UTILIZATION, code).lasting:
+                self._unsupported.add(_UTILIZATION)
+            return {}
+        elif self._utilization_at is None or now - self._utilization_at >= _HOLD_SECONDS:
+            self._utilization = {}
+        return {pid: self._utilization.get(pid, 0.0) for pid in pids}
+
+    def _take_samples(self) -> int:
+        """Ask for the samples since the last query; the buffer grows until they fit."""
+        call = self._nvml.call(_UTILIZATION)
+        while True:
+            capacity = len(self._samples) // _SAMPLE.size
+            self._count.value = capacity
+            since = ctypes.c_ulonglong(self._samples_since)
+            code = call(self._handle, self._samples, ctypes.byref(self._count), since)
+            if code != INSUFFICIENT_SIZE or capacity >= _MAX_CAPACITY:
+                return code
+            capacity = min(_MAX_CAPACITY, max(2 * capacity, self._count.value))
+            self._samples = ctypes.create_string_buffer(capacity * _SAMPLE.size)
+
+    def _newest_samples(self) -> dict[int, float]:
+        filled = memoryview(self._samples).cast("B")[: self._count.value * _SAMPLE.size]
+        shares, newest = newest_shares(_SAMPLE.iter_unpack(filled))
+        self._samples_since = max(self._samples_since, newest)
+        return shares
+
+
+def newest_shares(samples: Iterable[Sample]) -> tuple[dict[int, float], int]:
+    """Return the utilisation of each process in its newest sample, and the time of the newest one.
+
+    Samples older than a second belong to processes that have been idle since.
+    """
+    ordered = sorted(samples, key=itemgetter(1))
+    newest = ordered[-1][1] if ordered else 0
+    recent = newest - _RECENT_US
+    return {pid: min(percent, 100) / 100 for pid, at, percent in ordered if pid and at > recent}, newest

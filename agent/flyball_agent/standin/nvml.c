@@ -20,6 +20,8 @@
 #define MAX_EVENTS 256
 #define MAX_PROCESSES 128
 #define MAX_SLICES 56
+#define MAX_FIELDS 512
+#define LINK_COUNTERS 10000 /* the number of a field plus this: a counter of nvmlDeviceGetNvLinkErrorCounter */
 #define TEXT 96
 #define EXPORT __attribute__((visibility("default")))
 
@@ -27,24 +29,28 @@ enum {
     SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7,
     DRIVER_NOT_LOADED = 9, TIMEOUT = 10, GPU_IS_LOST = 15, VERSION_MISMATCH = 25
 };
-enum { TYPE_UINT = 1, TYPE_ULONGLONG = 3 };
+enum { TYPE_DOUBLE = 0, TYPE_UINT = 1, TYPE_ULONGLONG = 3, TYPE_INT = 5 };
 
 /* ---- readings of a GPU: name in the scenario, NVML field id (0: none), type of the field ---- */
 
 #define KEYS(K) \
-    K(architecture, 0, 0) K(clock_memory, 0, 0) K(clock_memory_max, 0, 0) K(clock_sm, 0, 0) K(clock_sm_max, 0, 0) \
+    K(architecture, 0, 0) K(bar1_total, 0, 0) K(bar1_used, 0, 0) K(clock_memory, 0, 0) K(clock_memory_max, 0, 0) K(clock_sm, 0, 0) K(clock_sm_max, 0, 0) \
     K(compute_major, 0, 0) K(compute_minor, 0, 0) K(ecc_enabled, 1, 1) K(ecc_corrected, 3, 3) \
     K(ecc_uncorrected, 4, 3) K(ecc_corrected_lifetime, 5, 3) K(ecc_uncorrected_lifetime, 6, 3) K(energy, 83, 3) \
-    K(fan, 0, 0) K(gpm_dram_active, 0, 0) K(gpm_sm_active, 0, 0) K(gpm_sm_occupancy, 0, 0) \
+    K(engine_decoder, 0, 0) K(engine_encoder, 0, 0) K(engine_jpeg, 0, 0) K(engine_ofa, 0, 0) K(fabric_clique, 0, 0) \
+    K(fabric_health, 0, 0) K(fabric_health_mask, 0, 0) K(fabric_old_driver, 0, 0) K(fabric_state, 0, 0) K(fabric_status, 0, 0) \
+    K(fan, 0, 0) K(gpm_dram_active, 0, 0) K(gpm_pcie_receive, 0, 0) K(gpm_pcie_transmit, 0, 0) K(gpm_sm_active, 0, 0) K(gpm_sm_occupancy, 0, 0) \
     K(gpm_tensor_active, 0, 0) K(memory_reserved, 0, 0) K(memory_temperature, 82, 1) K(memory_total, 0, 0) \
     K(memory_used, 0, 0) K(mig_enabled, 0, 0) K(numa_node, 0, 0) K(nvlink_crc_data, 45, 3) \
     K(nvlink_crc_flit, 38, 3) K(nvlink_receive_kib, 139, 3) K(nvlink_recovery, 59, 3) K(nvlink_replay, 52, 3) \
     K(nvlink_transmit_kib, 138, 3) K(nvlinks, 91, 1) K(nvlinks_active, 0, 0) K(pcie_generation, 0, 0) \
-    K(pcie_generation_max, 0, 0) K(pcie_receive, 198, 3) K(pcie_replays, 94, 1) K(pcie_transmit, 197, 3) \
-    K(pcie_width, 0, 0) K(pcie_width_max, 0, 0) K(power, 0, 0) K(power_limit, 0, 0) K(pstate, 0, 0) \
+    K(pcie_generation_max, 0, 0) K(pcie_receive, 198, 1) K(pcie_replays, 94, 1) K(pcie_transmit, 197, 1) \
+    K(pcie_width, 0, 0) K(pcie_width_max, 0, 0) K(persistence, 0, 0) K(power, 186, 1) K(power_limit, 0, 0) K(pstate, 0, 0) \
     K(recovery_action, 230, 1) K(remapped_corrected, 142, 1) K(remapped_failed, 145, 1) K(remapped_pending, 144, 1) \
     K(remapped_uncorrected, 143, 1) K(retired_corrected, 29, 3) K(retired_pending, 31, 3) \
-    K(retired_uncorrected, 30, 3) K(temperature, 0, 0) K(temperature_margin, 0, 0) K(temperature_shutdown, 0, 0) \
+    K(retired_uncorrected, 30, 3) K(sram_corrected, 0, 0) K(sram_parity, 0, 0) K(sram_sec_ded, 0, 0) \
+    K(sram_threshold, 0, 0) K(temperature, 0, 0) K(temperature_margin, 0, 0) K(temperature_memory_max, 0, 0) \
+    K(temperature_operating_max, 0, 0) K(temperature_shutdown, 0, 0) \
     K(temperature_slowdown, 0, 0) K(throttle_board_limit, 77, 3) K(throttle_hw_power_brake, 271, 3) \
     K(throttle_hw_thermal, 270, 3) K(throttle_reasons, 0, 0) K(throttle_reliability, 79, 3) \
     K(throttle_sw_power_cap, 74, 3) K(throttle_sw_thermal, 269, 3) K(throttle_sync_boost, 76, 3) K(throttle_thermal, 75, 3) \
@@ -67,16 +73,22 @@ struct span { double from, until; };
 enum fault_kind { FAULT_ERROR, FAULT_HANG, FAULT_LOST, FAULT_DRIVER };
 struct fault { enum fault_kind kind; int gpu; char call[64]; double amount; struct span span; };
 struct event { unsigned long id; int gpu; unsigned long long type, data; double at; };
-struct process { int gpu, kind; unsigned pid, utilization; struct value memory; };
-struct slice { int gpu, index; char uuid[TEXT], profile[TEXT]; double total; struct value used; };
-struct gpu { char name[TEXT], uuid[TEXT], pci[32]; struct value value[KEY_COUNT]; };
+struct process { int gpu, kind, slice; unsigned pid, utilization; struct value memory; };
+enum activity { SM_ACTIVE, SM_OCCUPANCY, TENSOR_ACTIVE, DRAM_ACTIVE, ACTIVITIES };
+static const char *const ACTIVITY[ACTIVITIES] = {"sm_active", "sm_occupancy", "tensor_active", "dram_active"};
+struct slice { int gpu, index; char uuid[TEXT], profile[TEXT]; double total; struct value used, activity[ACTIVITIES]; };
+enum text { NAME, UUID, PCI, VBIOS, SERIAL, BOARD_PART, INFOROM, CLUSTER, TEXTS };
+static const char *const TEXT_KEY[TEXTS] = {"name", "uuid", "pci", "vbios", "serial", "board_part", "inforom", "cluster"};
+struct gpu { char text[TEXTS][TEXT]; struct value value[KEY_COUNT]; };
+struct extra { int gpu; unsigned id, low, high, type; struct value value; }; /* a field by its number, for some scopes */
 
 struct scenario {
     int gpus, frozen;
     char driver[TEXT];
     double start, now;
     struct gpu gpu[MAX_GPUS];
-    int faults, events, processes, slices;
+    int faults, events, processes, slices, extras;
+    struct extra extra[MAX_FIELDS];
     struct fault fault[MAX_FAULTS];
     struct event event[MAX_EVENTS];
     struct process process[MAX_PROCESSES];
@@ -85,7 +97,7 @@ struct scenario {
 
 typedef struct device { int gpu, slice; } *device_t; /* slice -1: the whole GPU */
 typedef struct event_set { double since; unsigned long delivered; unsigned gpus; } *event_set_t;
-typedef struct sample { int gpu; double at; } *sample_t;
+typedef struct sample { int gpu, slice; double at; } *sample_t;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct scenario *playing;
@@ -127,9 +139,14 @@ static double play_term(const struct term *term, unsigned seed, double t) {
     }
 }
 
-static double play(const struct value *value, unsigned seed) {
+static double play_signed(const struct value *value, unsigned seed) {
     double sum = 0, t = scenario_time();
     for (int i = 0; i < value->terms; i++) sum += play_term(&value->term[i], seed + i, t);
+    return sum;
+}
+
+static double play(const struct value *value, unsigned seed) {
+    double sum = play_signed(value, seed);
     return sum > 0 ? sum : 0;
 }
 
@@ -162,10 +179,8 @@ static void parse_gpu(struct scenario *s, char *rest) {
     if (!target || !key) return;
     for (int i = 0; i < MAX_GPUS; i++) {
         if (parse_target(target) >= 0 && parse_target(target) != i) continue;
-        if (!strcmp(key, "name")) snprintf(s->gpu[i].name, TEXT, "%s", rest);
-        else if (!strcmp(key, "uuid")) snprintf(s->gpu[i].uuid, TEXT, "%s", rest);
-        else if (!strcmp(key, "pci")) snprintf(s->gpu[i].pci, sizeof s->gpu[i].pci, "%s", rest);
-        else for (int k = 0; k < KEY_COUNT; k++) if (!strcmp(key, KEY[k].name)) {
+        for (int t = 0; t < TEXTS; t++) if (!strcmp(key, TEXT_KEY[t])) snprintf(s->gpu[i].text[t], TEXT, "%s", rest);
+        for (int k = 0; k < KEY_COUNT; k++) if (!strcmp(key, KEY[k].name)) {
             char copy[512];
             snprintf(copy, sizeof copy, "%s", rest);
             parse_value(copy, &s->gpu[i].value[k]);
@@ -195,6 +210,7 @@ static void parse_process(struct scenario *s, char *rest) { /* process GPU KIND 
     struct process *process = &s->process[s->processes++];
     process->gpu = parse_target(word[0]);
     process->kind = word[1][0];
+    process->slice = -1;
     process->pid = strtoul(word[2], NULL, 10);
     process->utilization = strtoul(word[3], NULL, 10);
     parse_value(rest, &process->memory);
@@ -213,6 +229,47 @@ static void parse_slice(struct scenario *s, char *rest) { /* mig GPU INDEX UUID 
     parse_value(rest, &slice->used);
 }
 
+static struct slice *find_slice(struct scenario *s, const char *gpu, const char *index) {
+    for (int i = 0; i < s->slices; i++)
+        if (s->slice[i].gpu == atoi(gpu) && s->slice[i].index == atoi(index)) return &s->slice[i];
+    return NULL;
+}
+
+static void parse_slice_activity(struct scenario *s, char *rest) { /* mig_activity GPU INDEX KEY VALUE */
+    char *word[3];
+    for (int i = 0; i < 3; i++) if (!(word[i] = strtok_r(NULL, " ", &rest))) return;
+    struct slice *slice = find_slice(s, word[0], word[1]);
+    for (int i = 0; slice && i < ACTIVITIES; i++) if (!strcmp(word[2], ACTIVITY[i])) {
+        parse_value(rest, &slice->activity[i]);
+        return;
+    }
+}
+
+static void parse_slice_process(struct scenario *s, char *rest) { /* mig_process GPU INDEX PID MEMORY */
+    char *word[3];
+    for (int i = 0; i < 3; i++) if (!(word[i] = strtok_r(NULL, " ", &rest))) return;
+    if (s->processes == MAX_PROCESSES) return;
+    struct process *process = &s->process[s->processes++];
+    process->gpu = atoi(word[0]), process->slice = atoi(word[1]), process->kind = 'c';
+    process->pid = strtoul(word[2], NULL, 10);
+    parse_value(rest, &process->memory);
+}
+
+static void parse_field(struct scenario *s, char *rest) { /* field GPU ID[/SCOPE[-SCOPE]] TYPE VALUE */
+    static const struct { const char *name; unsigned type; } type[] = {
+        {"double", TYPE_DOUBLE}, {"uint", TYPE_UINT}, {"ulonglong", TYPE_ULONGLONG}, {"int", TYPE_INT}};
+    char *word[3], *slash;
+    for (int i = 0; i < 3; i++) if (!(word[i] = strtok_r(NULL, " ", &rest))) return;
+    if (s->extras == MAX_FIELDS) return;
+    struct extra *extra = &s->extra[s->extras++];
+    extra->gpu = parse_target(word[0]);
+    extra->id = strtoul(word[1], &slash, 10);
+    if (*slash == '/') extra->low = extra->high = strtoul(slash + 1, &slash, 10);
+    if (*slash == '-') extra->high = strtoul(slash + 1, NULL, 10);
+    for (unsigned i = 0; i < sizeof type / sizeof *type; i++) if (!strcmp(word[2], type[i].name)) extra->type = type[i].type;
+    parse_value(rest, &extra->value);
+}
+
 static void parse_line(struct scenario *s, char *line) {
     char *rest = line, *word = strtok_r(NULL, " ", &rest);
     struct event event = {.type = 8}; /* nvmlEventTypeXidCriticalError */
@@ -228,6 +285,9 @@ static void parse_line(struct scenario *s, char *line) {
     else if (!strcmp(word, "driver_missing")) parse_fault(s, FAULT_DRIVER, rest);
     else if (!strcmp(word, "process")) parse_process(s, rest);
     else if (!strcmp(word, "mig")) parse_slice(s, rest);
+    else if (!strcmp(word, "mig_activity")) parse_slice_activity(s, rest);
+    else if (!strcmp(word, "mig_process")) parse_slice_process(s, rest);
+    else if (!strcmp(word, "field")) parse_field(s, rest);
     else if (!strcmp(word, "xid") && s->events < MAX_EVENTS &&
              sscanf(rest, "%lu %d %llu %lf", &event.id, &event.gpu, &event.data, &event.at) == 4)
         s->event[s->events++] = event;
@@ -244,9 +304,9 @@ static void read_scenario(const char *path) {
     }
     snprintf(fresh->driver, TEXT, "stand-in");
     for (int i = 0; i < MAX_GPUS; i++) {
-        snprintf(fresh->gpu[i].name, TEXT, "Stand-in GPU");
-        snprintf(fresh->gpu[i].uuid, TEXT, "GPU-00000000-0000-4000-8000-%012d", i);
-        snprintf(fresh->gpu[i].pci, 32, "00000000:%02X:00.0", 0x10 + i);
+        snprintf(fresh->gpu[i].text[NAME], TEXT, "Stand-in GPU");
+        snprintf(fresh->gpu[i].text[UUID], TEXT, "GPU-00000000-0000-4000-8000-%012d", i);
+        snprintf(fresh->gpu[i].text[PCI], TEXT, "00000000:%02X:00.0", 0x10 + i);
     }
     while (fgets(line, sizeof line, file)) line[strcspn(line, "\r\n")] = 0, parse_line(fresh, line);
     fclose(file);
@@ -398,7 +458,7 @@ EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, device_t *out) {
 EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, device_t *out) {
     ENTER_SYSTEM();
     for (int i = 0; i < playing->gpus; i++) {
-        if (strcmp(uuid, playing->gpu[i].uuid)) continue;
+        if (strcmp(uuid, playing->gpu[i].text[UUID])) continue;
         if (find_fault(FAULT_LOST, i, __func__)) return leave(GPU_IS_LOST);
         *out = &gpu_device[i];
         return leave(SUCCESS);
@@ -410,19 +470,19 @@ EXPORT int nvmlDeviceGetMinorNumber(device_t device, unsigned *out) { ENTER(devi
 EXPORT int nvmlDeviceGetName(device_t device, char *out, unsigned length) {
     char text[2 * TEXT + 8];
     ENTER(device);
-    if (device->slice < 0) return return_text(playing->gpu[device->gpu].name, out, length);
-    snprintf(text, sizeof text, "%s MIG %s", playing->gpu[device->gpu].name, playing->slice[device->slice].profile);
+    if (device->slice < 0) return return_text(playing->gpu[device->gpu].text[NAME], out, length);
+    snprintf(text, sizeof text, "%s MIG %s", playing->gpu[device->gpu].text[NAME], playing->slice[device->slice].profile);
     return return_text(text, out, length);
 }
 EXPORT int nvmlDeviceGetUUID(device_t device, char *out, unsigned length) {
     ENTER(device);
-    return return_text(device->slice < 0 ? playing->gpu[device->gpu].uuid : playing->slice[device->slice].uuid, out, length);
+    return return_text(device->slice < 0 ? playing->gpu[device->gpu].text[UUID] : playing->slice[device->slice].uuid, out, length);
 }
 EXPORT int nvmlDeviceGetPciInfo_v3(device_t device, void *out) {
     struct { char legacy[16]; unsigned domain, bus, device, id, subsystem; char bus_id[32]; } *pci = out;
     ENTER(device);
     memset(pci, 0, sizeof *pci);
-    snprintf(pci->bus_id, sizeof pci->bus_id, "%s", playing->gpu[device->gpu].pci);
+    snprintf(pci->bus_id, sizeof pci->bus_id, "%.31s", playing->gpu[device->gpu].text[PCI]);
     sscanf(pci->bus_id, "%x:%x:%x", &pci->domain, &pci->bus, &pci->device);
     snprintf(pci->legacy, sizeof pci->legacy, "%04X:%02X:%02X.0", pci->domain & 0xffff, pci->bus & 0xff, pci->device & 0xff);
     return leave(SUCCESS);
@@ -433,6 +493,15 @@ EXPORT int nvmlDeviceGetCudaComputeCapability(device_t device, int *major, int *
     *major = (int)value_now(device, K_compute_major), *minor = (int)value_now(device, K_compute_minor);
     return leave(SUCCESS);
 }
+static int describe(device_t device, enum text which, char *out, unsigned length) {
+    const char *text = playing->gpu[device->gpu].text[which];
+    return *text ? return_text(text, out, length) : leave(NOT_SUPPORTED);
+}
+EXPORT int nvmlDeviceGetVbiosVersion(device_t device, char *out, unsigned length) { ENTER(device); return describe(device, VBIOS, out, length); }
+EXPORT int nvmlDeviceGetSerial(device_t device, char *out, unsigned length) { ENTER(device); return describe(device, SERIAL, out, length); }
+EXPORT int nvmlDeviceGetBoardPartNumber(device_t device, char *out, unsigned length) { ENTER(device); return describe(device, BOARD_PART, out, length); }
+EXPORT int nvmlDeviceGetInforomImageVersion(device_t device, char *out, unsigned length) { ENTER(device); return describe(device, INFOROM, out, length); }
+NUMBER(nvmlDeviceGetPersistenceMode, K_persistence)
 NUMBER(nvmlDeviceGetArchitecture, K_architecture)
 NUMBER(nvmlDeviceGetNumaNodeId, K_numa_node)
 
@@ -500,8 +569,8 @@ EXPORT int nvmlDeviceGetTemperatureV(device_t device, unsigned out[3]) {
 }
 EXPORT int nvmlDeviceGetTemperatureThreshold(device_t device, unsigned kind, unsigned *out) {
     ENTER(device);
-    if (kind > 1) return leave(NOT_SUPPORTED);
-    return return_number(device, kind ? K_temperature_slowdown : K_temperature_shutdown, out);
+    static const int limit[] = {K_temperature_shutdown, K_temperature_slowdown, K_temperature_memory_max, K_temperature_operating_max};
+    return kind < 4 ? return_number(device, limit[kind], out) : leave(NOT_SUPPORTED);
 }
 EXPORT int nvmlDeviceGetMarginTemperature(device_t device, unsigned out[2]) {
     ENTER(device);
@@ -536,12 +605,78 @@ EXPORT int nvmlDeviceGetRemappedRows(device_t device, unsigned *corrected, unsig
     return leave(SUCCESS);
 }
 
+static int engine(device_t device, int key, unsigned *out, unsigned *period_us) {
+    *period_us = 100000; /* as on an H100 */
+    return return_number(device, key, out);
+}
+EXPORT int nvmlDeviceGetEncoderUtilization(device_t device, unsigned *out, unsigned *us) { ENTER(device); return engine(device, K_engine_encoder, out, us); }
+EXPORT int nvmlDeviceGetDecoderUtilization(device_t device, unsigned *out, unsigned *us) { ENTER(device); return engine(device, K_engine_decoder, out, us); }
+EXPORT int nvmlDeviceGetJpgUtilization(device_t device, unsigned *out, unsigned *us) { ENTER(device); return engine(device, K_engine_jpeg, out, us); }
+EXPORT int nvmlDeviceGetOfaUtilization(device_t device, unsigned *out, unsigned *us) { ENTER(device); return engine(device, K_engine_ofa, out, us); }
+EXPORT int nvmlDeviceGetBAR1MemoryInfo(device_t device, unsigned long long out[3]) {
+    ENTER(device);
+    if (!has_value(device, K_bar1_total)) return leave(NOT_SUPPORTED);
+    out[0] = value_now(device, K_bar1_total), out[2] = value_now(device, K_bar1_used), out[1] = out[0] - out[2];
+    return leave(SUCCESS);
+}
+EXPORT int nvmlDeviceGetSramEccErrorStatus(device_t device, void *out) {
+    struct { unsigned version; unsigned long long parity, sec_ded, corrected, since_load[3], source[5]; unsigned exceeded; } *status = out;
+    ENTER(device);
+    if (status->version != 0x1000068) return leave(VERSION_MISMATCH);
+    if (!has_value(device, K_sram_corrected)) return leave(NOT_SUPPORTED);
+    memset(&status->parity, 0, sizeof *status - ((char *)&status->parity - (char *)status));
+    status->parity = value_now(device, K_sram_parity), status->sec_ded = value_now(device, K_sram_sec_ded);
+    status->corrected = value_now(device, K_sram_corrected), status->exceeded = value_now(device, K_sram_threshold) > 0;
+    return leave(SUCCESS);
+}
+EXPORT int nvmlDeviceGetGpuFabricInfoV(device_t device, void *out) {
+    struct { unsigned version; unsigned char cluster[16]; unsigned status, clique; unsigned char state; unsigned mask; unsigned char health; } *info = out;
+    ENTER(device);
+    if (info->version != 0x2000024 && (info->version != 0x3000028 || has_value(device, K_fabric_old_driver))) return leave(VERSION_MISMATCH);
+    if (!has_value(device, K_fabric_state)) return leave(NOT_SUPPORTED);
+    const char *digit = playing->gpu[device->gpu].text[CLUSTER];
+    for (int i = 0; i < 16; i++) {
+        while (*digit == '-') digit++;
+        if (sscanf(digit, "%2hhx", &info->cluster[i]) != 1) info->cluster[i] = 0;
+        digit += *digit ? 2 : 0;
+    }
+    info->status = value_now(device, K_fabric_status), info->clique = value_now(device, K_fabric_clique);
+    info->state = value_now(device, K_fabric_state), info->mask = value_now(device, K_fabric_health_mask);
+    if (info->version == 0x3000028) info->health = value_now(device, K_fabric_health);
+    return leave(SUCCESS);
+}
+
+static const struct extra *find_extra(int gpu, unsigned id, unsigned scope) { /* the last line counts */
+    for (int i = playing->extras; i--;) {
+        const struct extra *extra = &playing->extra[i];
+        if (extra->id != id || scope < extra->low || scope > extra->high) continue;
+        if (extra->gpu < 0 || extra->gpu == gpu) return extra;
+    }
+    return NULL;
+}
+EXPORT int nvmlDeviceGetNvLinkErrorCounter(device_t device, unsigned link, unsigned counter, unsigned long long *out) {
+    ENTER(device);
+    if (!has_value(device, K_nvlinks)) return leave(NOT_SUPPORTED);
+    if (link >= value_now(device, K_nvlinks)) return leave(INVALID_ARGUMENT);
+    const struct extra *extra = find_extra(device->gpu, LINK_COUNTERS + counter, link);
+    if (!extra || !extra->value.terms) return leave(NOT_SUPPORTED);
+    *out = play(&extra->value, link);
+    return leave(SUCCESS);
+}
+
 struct field {
     unsigned id, scope;
     long long timestamp, latency;
     unsigned type, code;
-    union { unsigned number; unsigned long long large; } value;
+    union { unsigned number; int signed_number; unsigned long long large; double real; } value;
 };
+static void set_field(struct field *field, unsigned type, double value) {
+    field->code = SUCCESS, field->type = type, field->value.large = 0;
+    if (type == TYPE_UINT) field->value.number = (unsigned)(unsigned long long)value; /* wraps like the driver's */
+    else if (type == TYPE_INT) field->value.signed_number = (int)value;
+    else if (type == TYPE_DOUBLE) field->value.real = value;
+    else field->value.large = value;
+}
 static const struct fault *find_field_fault(int gpu, unsigned id) { /* `error N field_82 CODE`: one field only */
     char name[32];
     snprintf(name, sizeof name, "field_%u", id);
@@ -553,12 +688,16 @@ EXPORT int nvmlDeviceGetFieldValues(device_t device, int count, struct field *fi
         int key = 0;
         const struct fault *fault = playing->faults ? find_field_fault(device->gpu, fields[i].id) : NULL;
         fields[i].code = fault ? (unsigned)fault->amount : NOT_SUPPORTED, fields[i].latency = 0;
-        fields[i].timestamp = (long long)(clock_seconds() * 1e6);
+        fields[i].timestamp = (long long)(scenario_time() * 1e6);
+        const struct extra *extra = playing->extras ? find_extra(device->gpu, fields[i].id, fields[i].scope) : NULL;
+        if (extra) {
+            if (!fault && extra->value.terms) set_field(&fields[i], extra->type, play_signed(&extra->value, fields[i].id));
+            continue;
+        }
         while (key < KEY_COUNT && (!KEY[key].field || KEY[key].field != fields[i].id)) key++;
         if (fault || key == KEY_COUNT || !has_value(device, key)) continue;
-        fields[i].code = SUCCESS, fields[i].type = KEY[key].type;
-        if (KEY[key].type == TYPE_UINT) fields[i].value.number = value_now(device, key);
-        else fields[i].value.large = value_now(device, key);
+        if (key == K_power && fields[i].scope) continue; /* other scopes are parts of the board */
+        set_field(&fields[i], KEY[key].type, value_now(device, key));
     }
     return leave(SUCCESS);
 }
@@ -582,6 +721,12 @@ EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(device_t device, unsigned index, 
     }
     return leave(NOT_FOUND);
 }
+EXPORT int nvmlDeviceGetGpuInstanceId(device_t device, unsigned *out) {
+    ENTER(device);
+    if (device->slice < 0) return leave(INVALID_ARGUMENT);
+    *out = playing->slice[device->slice].index + 1;
+    return leave(SUCCESS);
+}
 EXPORT int nvmlDeviceIsMigDeviceHandle(device_t device, unsigned *out) { ENTER(device); *out = device->slice >= 0; return leave(SUCCESS); }
 
 /* ---- processes ---- */
@@ -593,10 +738,12 @@ static int processes(device_t device, int kind, unsigned *count, struct process_
     for (int i = 0; i < playing->processes; i++) {
         const struct process *process = &playing->process[i];
         if (process->gpu != device->gpu || process->kind != kind) continue;
+        if (device->slice >= 0 && process->slice != playing->slice[device->slice].index) continue;
         if (found < room) {
             out[found].pid = process->pid;
             out[found].memory = process->memory.terms ? (unsigned long long)play(&process->memory, i) : ~0ull;
-            out[found].gpu_instance = out[found].compute_instance = ~0u;
+            out[found].gpu_instance = process->slice < 0 ? ~0u : process->slice + 1u;
+            out[found].compute_instance = process->slice < 0 ? ~0u : 0;
         }
         found++;
     }
@@ -615,7 +762,7 @@ EXPORT int nvmlDeviceGetProcessUtilization(device_t device, struct process_sampl
     if (now <= since) return leave(NOT_FOUND);
     for (int i = 0; i < playing->processes; i++) {
         const struct process *process = &playing->process[i];
-        if (process->gpu != device->gpu) continue;
+        if (process->gpu != device->gpu || !process->utilization) continue; /* there are no samples of idle processes */
         if (found < room) out[found] = (struct process_sample){process->pid, now, process->utilization, 0, 0, 0};
         found++;
     }
@@ -678,21 +825,38 @@ EXPORT int nvmlGpmSampleFree(sample_t sample) { free(sample); return SUCCESS; }
 EXPORT int nvmlGpmSampleGet(device_t device, sample_t sample) {
     ENTER(device);
     if (!has_value(device, K_gpm_sm_active)) return leave(NOT_SUPPORTED);
-    sample->gpu = device->gpu, sample->at = scenario_time();
+    sample->gpu = device->gpu, sample->slice = -1, sample->at = scenario_time();
     return leave(SUCCESS);
 }
-EXPORT int nvmlGpmMetricsGet(struct gpm_get *get) {
-    static const struct { unsigned id; int key; } known_ids[] = {
-        {2, K_gpm_sm_active}, {3, K_gpm_sm_occupancy}, {5, K_gpm_tensor_active}, {10, K_gpm_dram_active}};
-    ENTER(&gpu_device[get->second->gpu]);
-    if (get->first->gpu != get->second->gpu) return leave(INVALID_ARGUMENT);
-    for (unsigned i = 0; i < get->count; i++) {
-        get->metric[i].code = NOT_SUPPORTED;
-        for (unsigned k = 0; k < sizeof known_ids / sizeof *known_ids; k++) {
-            if (get->metric[i].id != known_ids[k].id || !has_value(&gpu_device[get->second->gpu], known_ids[k].key)) continue;
-            get->metric[i].code = SUCCESS;
-            get->metric[i].value = fmin(100, value_now(&gpu_device[get->second->gpu], known_ids[k].key));
-        }
+EXPORT int nvmlGpmMigSampleGet(device_t device, unsigned instance, sample_t sample) {
+    ENTER(device);
+    if (!has_value(device, K_gpm_sm_active)) return leave(NOT_SUPPORTED);
+    for (int i = 0; i < playing->slices; i++) {
+        if (playing->slice[i].gpu != device->gpu || playing->slice[i].index + 1 != (int)instance) continue;
+        sample->gpu = device->gpu, sample->slice = i, sample->at = scenario_time();
+        return leave(SUCCESS);
     }
+    return leave(INVALID_ARGUMENT);
+}
+static void gpm_value(struct gpm_metric *metric, const sample_t sample) {
+    static const struct { unsigned id; int key; enum activity activity; } known_ids[] = {
+        {2, K_gpm_sm_active, SM_ACTIVE}, {3, K_gpm_sm_occupancy, SM_OCCUPANCY}, {5, K_gpm_tensor_active, TENSOR_ACTIVE},
+        {10, K_gpm_dram_active, DRAM_ACTIVE}, {20, K_gpm_pcie_transmit, ACTIVITIES}, {21, K_gpm_pcie_receive, ACTIVITIES}};
+    metric->code = NOT_SUPPORTED;
+    for (unsigned k = 0; k < sizeof known_ids / sizeof *known_ids; k++) {
+        const struct value *value = &playing->gpu[sample->gpu].value[known_ids[k].key];
+        if (metric->id != known_ids[k].id) continue;
+        if (sample->slice >= 0 && known_ids[k].activity == ACTIVITIES) continue;
+        if (sample->slice >= 0) value = &playing->slice[sample->slice].activity[known_ids[k].activity];
+        if (!value->terms) continue;
+        metric->code = SUCCESS;
+        metric->value = play(value, sample->gpu * 997 + known_ids[k].key * 7);
+        if (known_ids[k].activity != ACTIVITIES) metric->value = fmin(100, metric->value);
+    }
+}
+EXPORT int nvmlGpmMetricsGet(struct gpm_get *get) {
+    ENTER(&gpu_device[get->second->gpu]);
+    if (get->first->gpu != get->second->gpu || get->first->slice != get->second->slice) return leave(INVALID_ARGUMENT);
+    for (unsigned i = 0; i < get->count; i++) gpm_value(&get->metric[i], get->second);
     return leave(SUCCESS);
 }

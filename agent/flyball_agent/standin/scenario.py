@@ -5,10 +5,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 Number = int | float
 ALL_GPUS = None
+_LINK_COUNTERS = 10_000  # in nvml.c
 _DEFAULTS = {"utilization_gpu": 0, "utilization_memory": 0, "memory_total": 16 * 1024**3, "memory_used": 0,
           "power": 50_000, "temperature": 40, "memory_temperature": 45, "clock_sm": 1000}  # fmt: skip
 
@@ -63,10 +65,11 @@ def count(per_second: Number) -> Wave:
 
 
 def known_keys() -> frozenset[str]:
-    """Return the keys of a GPU's readings, from the table in the C source."""
+    """Return the keys of a GPU's readings and texts, from the tables in the C source."""
     source = Path(__file__).with_name("nvml.c").read_text(encoding="utf-8")
     table = source[source.index("#define KEYS(K)") : source.index("#define AS_ENUM")]
-    return frozenset(re.findall(r"K\((\w+), \d+, \d+\)", table))
+    texts = source[source.index("TEXT_KEY[TEXTS] = {") :].partition("}")[0]
+    return frozenset(re.findall(r"K\((\w+), \d+, \d+\)", table) + re.findall(r'"(\w+)"', texts))
 
 
 @dataclass(slots=True)
@@ -133,9 +136,46 @@ class Scenario:
         self.lines.append(f"process {gpu} {kind} {pid} {utilization} {memory}")
         return self
 
-    def slice(self, gpu: int, index: int, *, uuid: str, profile: str, total_bytes: int, used: Wave | Number) -> Self:
-        """Add a MIG instance."""
+    def field(
+        self,
+        number: int,
+        value: Wave | Number | None,
+        gpu: int | None = ALL_GPUS,
+        *,
+        kind: str = "ulonglong",
+        scopes: tuple[int, int] = (0, 0),
+    ) -> Self:
+        """Set a field by its number, for the scopes (such as links) from first to last; `None` makes it unsupported."""
+        text = "none" if value is None else as_text(value)
+        self.lines.append(f"field {_target(gpu)} {number}/{scopes[0]}-{scopes[1]} {kind} {text}")
+        return self
+
+    def link_counter(
+        self, counter: int, value: Wave | Number | None, gpu: int | None = ALL_GPUS, *, links: tuple[int, int]
+    ) -> Self:
+        """Set a counter of nvmlDeviceGetNvLinkErrorCounter for the links from first to last."""
+        return self.field(_LINK_COUNTERS + counter, value, gpu, scopes=links)
+
+    def slice(
+        self,
+        gpu: int,
+        index: int,
+        *,
+        uuid: str,
+        profile: str,
+        total_bytes: int,
+        used: Wave | Number,
+        activity: Mapping[str, Wave | Number] = MappingProxyType({}),
+    ) -> Self:
+        """Add a MIG instance. Its activity (sm_active, sm_occupancy, tensor_active, dram_active) is in percent."""
         self.lines.append(f"mig {gpu} {index} {uuid} {profile} {total_bytes} {as_text(used)}")
+        for key, value in activity.items():
+            self.lines.append(f"mig_activity {gpu} {index} {key} {as_text(value)}")
+        return self
+
+    def slice_process(self, gpu: int, index: int, pid: int, memory_bytes: Wave | Number) -> Self:
+        """Add a compute process to a MIG instance."""
+        self.lines.append(f"mig_process {gpu} {index} {pid} {as_text(memory_bytes)}")
         return self
 
     def text(self) -> str:

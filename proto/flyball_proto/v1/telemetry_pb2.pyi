@@ -928,11 +928,14 @@ class GpuProcess(_message.Message):
     PID_FIELD_NUMBER: _builtins.int
     MEMORY_USED_BYTES_FIELD_NUMBER: _builtins.int
     UTILIZATION_RATIO_FIELD_NUMBER: _builtins.int
+    MIG_INSTANCE_FIELD_NUMBER: _builtins.int
     gpu: _builtins.str
     """UUID"""
     pid: _builtins.int
     memory_used_bytes: _builtins.int
     utilization_ratio: _builtins.float
+    mig_instance: _builtins.str
+    """UUID; empty: the whole GPU"""
     def __init__(
         self,
         *,
@@ -940,10 +943,11 @@ class GpuProcess(_message.Message):
         pid: _builtins.int = ...,
         memory_used_bytes: _builtins.int | None = ...,
         utilization_ratio: _builtins.float | None = ...,
+        mig_instance: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_memory_used_bytes", b"_memory_used_bytes", "_utilization_ratio", b"_utilization_ratio", "memory_used_bytes", b"memory_used_bytes", "utilization_ratio", b"utilization_ratio"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_memory_used_bytes", b"_memory_used_bytes", "_utilization_ratio", b"_utilization_ratio", "gpu", b"gpu", "memory_used_bytes", b"memory_used_bytes", "pid", b"pid", "utilization_ratio", b"utilization_ratio"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_memory_used_bytes", b"_memory_used_bytes", "_utilization_ratio", b"_utilization_ratio", "gpu", b"gpu", "memory_used_bytes", b"memory_used_bytes", "mig_instance", b"mig_instance", "pid", b"pid", "utilization_ratio", b"utilization_ratio"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__memory_used_bytes: _TypeAlias = _typing.Literal["memory_used_bytes"]  # noqa: Y015
     _WhichOneofArgType__memory_used_bytes: _TypeAlias = _typing.Literal["_memory_used_bytes", b"_memory_used_bytes"]  # noqa: Y015
@@ -1429,6 +1433,13 @@ class Gpu(_message.Message):
     NVLINKS_FIELD_NUMBER: _builtins.int
     MIG_ENABLED_FIELD_NUMBER: _builtins.int
     MIG_INSTANCES_FIELD_NUMBER: _builtins.int
+    SERIAL_FIELD_NUMBER: _builtins.int
+    BOARD_PART_NUMBER_FIELD_NUMBER: _builtins.int
+    VBIOS_VERSION_FIELD_NUMBER: _builtins.int
+    INFOROM_VERSION_FIELD_NUMBER: _builtins.int
+    FABRIC_CLUSTER_FIELD_NUMBER: _builtins.int
+    FABRIC_CLIQUE_FIELD_NUMBER: _builtins.int
+    C2C_LINKS_FIELD_NUMBER: _builtins.int
     uuid: _builtins.str
     index: _builtins.int
     vendor: _builtins.str
@@ -1447,6 +1458,15 @@ class Gpu(_message.Message):
     pcie_width_max: _builtins.int
     nvlinks: _builtins.int
     mig_enabled: _builtins.bool
+    serial: _builtins.str
+    board_part_number: _builtins.str
+    vbios_version: _builtins.str
+    inforom_version: _builtins.str
+    """of the image"""
+    fabric_cluster: _builtins.str
+    """UUID; empty: not in an NVLink fabric"""
+    fabric_clique: _builtins.int
+    c2c_links: _builtins.int
     @_builtins.property
     def precisions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """fp16, bf16, fp8, int8 …"""
@@ -1475,10 +1495,17 @@ class Gpu(_message.Message):
         nvlinks: _builtins.int = ...,
         mig_enabled: _builtins.bool = ...,
         mig_instances: _abc.Iterable[Global___MigInstance] | None = ...,
+        serial: _builtins.str = ...,
+        board_part_number: _builtins.str = ...,
+        vbios_version: _builtins.str = ...,
+        inforom_version: _builtins.str = ...,
+        fabric_cluster: _builtins.str = ...,
+        fabric_clique: _builtins.int = ...,
+        c2c_links: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["architecture", b"architecture", "compute_capability", b"compute_capability", "driver_version", b"driver_version", "index", b"index", "memory_bytes", b"memory_bytes", "mig_enabled", b"mig_enabled", "mig_instances", b"mig_instances", "model", b"model", "numa_node", b"numa_node", "nvlinks", b"nvlinks", "pci_address", b"pci_address", "pcie_generation_max", b"pcie_generation_max", "pcie_width_max", b"pcie_width_max", "power_limit_watts", b"power_limit_watts", "precisions", b"precisions", "shutdown_temperature_celsius", b"shutdown_temperature_celsius", "slowdown_temperature_celsius", b"slowdown_temperature_celsius", "uuid", b"uuid", "vendor", b"vendor"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["architecture", b"architecture", "board_part_number", b"board_part_number", "c2c_links", b"c2c_links", "compute_capability", b"compute_capability", "driver_version", b"driver_version", "fabric_clique", b"fabric_clique", "fabric_cluster", b"fabric_cluster", "index", b"index", "inforom_version", b"inforom_version", "memory_bytes", b"memory_bytes", "mig_enabled", b"mig_enabled", "mig_instances", b"mig_instances", "model", b"model", "numa_node", b"numa_node", "nvlinks", b"nvlinks", "pci_address", b"pci_address", "pcie_generation_max", b"pcie_generation_max", "pcie_width_max", b"pcie_width_max", "power_limit_watts", b"power_limit_watts", "precisions", b"precisions", "serial", b"serial", "shutdown_temperature_celsius", b"shutdown_temperature_celsius", "slowdown_temperature_celsius", b"slowdown_temperature_celsius", "uuid", b"uuid", "vbios_version", b"vbios_version", "vendor", b"vendor"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

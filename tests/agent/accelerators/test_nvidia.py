@@ -8,68 +8,19 @@ import pytest
 from flyball_agent.accelerators.nvidia import NvidiaProbe
 from flyball_agent.accelerators.nvml import Nvml
 from flyball_agent.probes.probe import Absent, Denied, ProbeSample, Unavailable, Value
-from flyball_agent.standin.cards import A100, H100, RTX_4090, Values
+from flyball_agent.standin.cards import A100, H100, RTX_4090
 from flyball_agent.standin.library import StandIn
 from flyball_agent.standin.scenario import Scenario
-from flyball_proto.unavailable_reading import Reason, UnavailableReading
+from flyball_proto.unavailable_reading import Reason
+from tests.agent.accelerators.nvidia_bench import READINGS, UUID, Bench, unavailable_reading, value
 from tests.counted import calls_of
 from tests.processes import wait_for
-
-UUID = "GPU-00000000-0000-4000-8000-{:012d}"
-
-
-class Bench:
-    """A probe with a stand-in library and a manual clock."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.now = 100.0
-        self.standin = StandIn(directory, Scenario(gpus=2).set(H100))
-        self.nvml = Nvml(str(self.standin.library))
-        self.probe = NvidiaProbe(self.nvml, directory / "sys", monotonic=lambda: self.now, wall_ns=lambda: 77)
-
-    def play(self, scenario: Scenario) -> None:
-        self.standin.play(scenario)
-
-    def read(self, *, after: float = 1.0) -> ProbeSample:
-        self.now += after
-        return self.probe.read()
-
-    def event_kinds(self) -> list[str]:
-        return [event.kind for event in self.probe.take_events()]
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
-
-def value(sample: ProbeSample, name: str, gpu: int = 0, label: str | None = None) -> Value:
-    for column, found in zip(sample.columns, sample.values, strict=True):
-        matches = column.metric.name == name and column.labels[0] == UUID.format(gpu)
-        if matches and (label is None or column.labels[2] == label):
-            return found
-    raise AssertionError(f"no column {name} of GPU {gpu}")
-
-
-def unavailable_reading(
-    sample: ProbeSample, metric: str, gpu: int | None = 0, label: str = ""
-) -> UnavailableReading | None:
-    resource = ("" if gpu is None else UUID.format(gpu)) + (f"/{label}" if label else "")
-    found = [each for each in sample.unavailable if each.metric == metric and each.resource == resource]
-    return found[0] if found else None
-
-
-READINGS: Values = {
-    "utilization_gpu": 73, "utilization_memory": 31, "memory_used": 5_000_000_000, "power": 345_678, "energy": 9_876,
-    "temperature": 66, "temperature_margin": 26, "memory_temperature": 71, "clock_sm": 1755, "clock_memory": 2619,
-    "pstate": 2, "throttle_reasons": 0x24, "throttle_sw_power_cap": 1_500_000_000, "throttle_sw_thermal": 250_000,
-    "pcie_transmit": 111, "pcie_receive": 222, "nvlink_transmit_kib": 3, "nvlink_receive_kib": 4, "nvlinks_active": 17,
-    "nvlink_crc_flit": 5, "ecc_corrected": 6, "ecc_uncorrected": 7, "ecc_corrected_lifetime": 8,
-    "ecc_uncorrected_lifetime": 9, "remapped_corrected": 1, "remapped_uncorrected": 2, "remapped_pending": 1,
-    "pcie_generation": 3, "pcie_width": 8, "pcie_replays": 12, "recovery_action": 2, "gpm_sm_active": 81.25,
-    "gpm_tensor_active": 40.5, "gpm_dram_active": 12.5, "gpm_sm_occupancy": 33,
-}  # fmt: skip
 
 EXPECTED: tuple[tuple[str, str | None, Value], ...] = (
     ("gpu_utilization_ratio", None, 0.73),
@@ -144,6 +95,19 @@ def test_activity_counters_need_two_samples(bench: Bench) -> None:
         value(second, f"gpu_{name}_ratio") for name in ("sm_active", "tensor_active", "dram_active", "sm_occupancy")
     ]
     assert ratios == pytest.approx([0.8125, 0.405, 0.125, 0.33])
+
+
+def test_activity_after_a_failed_sample_needs_two_samples_again(bench: Bench) -> None:
+    """A sample that failed cannot be compared: the next tick has no data."""
+    good = Scenario(gpus=2).set(H100).set(READINGS)
+    bench.play(good)
+    for _ in range(2):
+        bench.read()
+    bench.play(Scenario(gpus=2).set(H100).set(READINGS).error("nvmlGpmSampleGet", 999))
+    bench.read()
+    bench.play(good)
+    activity = [value(bench.read(), "gpu_sm_active_ratio") for _ in range(2)]
+    assert activity == [None, pytest.approx(0.8125)]
 
 
 def test_unsupported_readings_have_a_reason(bench: Bench) -> None:
@@ -467,6 +431,10 @@ def test_a_tick_of_eight_gpus_is_cheap(tmp_path: Path) -> None:
     scenario = Scenario(gpus=8).set(H100).set(READINGS)
     for gpu in range(8):
         scenario.process(gpu, 1000 + gpu, 5)
-    probe = NvidiaProbe(Nvml(str(StandIn(tmp_path, scenario).library)), tmp_path)
+    now = 100.0
+    probe = NvidiaProbe(Nvml(str(StandIn(tmp_path, scenario).library)), tmp_path, monotonic=lambda: now)
     probe.read()
-    assert calls_of(probe.read) <= 9_000
+    now += 0.5
+    assert calls_of(probe.read) <= 14_000  # activity counters have values from here on, so it builds all columns
+    now += 0.4  # the first slow query of a second time is due later
+    assert calls_of(probe.read) <= 1_100

@@ -26,7 +26,10 @@ _RECOVERY_ACTIONS = (
     "restart the host",
     "stop peer-to-peer traffic",
     "drain the GPU, then reset it",
-)
+    "recover the IMEX domain",
+    "reset the GPU's bus",
+    "restart the whole system",
+)  # others are not known here; the agent reports them as `other`
 
 _SEVERITY = {
     XidClass.APPLICATION: Severity.WARNING,

@@ -152,6 +152,17 @@ def test_the_recovery_action_is_active_until_it_is_done() -> None:
     assert fleet.kinds(950) == ["gpu_xid cleared"]
 
 
+@pytest.mark.parametrize(
+    ("action", "words"), [(5, "recover the IMEX domain"), (8, "the recovery action that nvidia-smi -q lists")]
+)
+def test_newer_recovery_actions_are_named(action: int, words: str) -> None:
+    """Actions of newer drivers are named; one that is not known refers to the driver."""
+    fleet = sim()
+    fleet.set("gpu_recovery_action", action, gpu="GPU-0")
+    [event] = fleet.step()
+    assert words in event.because
+
+
 def test_removing_a_host_clears_its_xids() -> None:
     """The condition of a host that no longer exists is cleared."""
     fleet = sim()
