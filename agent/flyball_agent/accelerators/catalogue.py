@@ -12,10 +12,10 @@ from flyball_agent.settings import AgentSettings
 
 def build_accelerator_probes(settings: AgentSettings) -> list[Accelerator]:
     """Build one probe per vendor. None of them accesses a device before its first `read`."""
-    sys_root = Path(settings.sys_root)
+    proc_root, sys_root = Path(settings.proc_root), Path(settings.sys_root)
     probes: list[Accelerator] = [
         NvidiaProbe(Nvml(settings.nvml_library), sys_root, processes=settings.probes.processes),
-        AmdProbe(sys_root),
-        IntelProbe(sys_root),
+        AmdProbe(sys_root, proc_root=proc_root, processes=settings.probes.processes),
+        IntelProbe(sys_root, proc_root=proc_root, processes=settings.probes.processes),
     ]
     return [probe for probe in probes if probe.name not in settings.probes.disabled]

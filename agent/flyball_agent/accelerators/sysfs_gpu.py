@@ -5,71 +5,37 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyball_agent.accelerators import metrics as m
+from flyball_agent.accelerators.card_reader import CardReader, OpenReader, Result
+from flyball_agent.accelerators.device_use import DeviceUse, ProcessSource, total_memory, total_utilization, united
 from flyball_agent.accelerators.metrics import DeviceColumn
-from flyball_agent.probes.files import KernelFile, entries, number, read_number, read_text
-from flyball_agent.probes.probe import Absent, ProbeSample, Unavailable, Value
+from flyball_agent.accelerators.pci_models import model_name
+from flyball_agent.probes.files import entries, read_number, read_text
+from flyball_agent.probes.probe import Absent, ProbeSample, Unavailable, Unsupported, Value
 from flyball_proto.layout import Column
+from flyball_proto.metric import Metric
 from flyball_proto.unavailable_reading import Reason, UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 SCAN_SECONDS = 10.0
 """Interval between two searches for cards. Until the next one, the readings of a removed card are unavailable."""
 
-_LINK_GENERATION = {"2.5": 1, "5.0": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}  # GT/s; PCI Express base spec
-
-Parse = Callable[[bytes], Value]
-
-
-def scaled(factor: float) -> Parse:
-    """Return a parser of a file with one number, which is multiplied by `factor`."""
-
-    def parse(data: bytes) -> Value:
-        found = number(data)
-        return None if found is None else found * factor
-
-    return parse
-
-
-def link_generation(data: bytes) -> Value:
-    """Return the PCIe generation of a speed, such as 4 for `16.0 GT/s PCIe`."""
-    return _LINK_GENERATION.get(data.split(b" ")[0].decode("ascii", "replace"))
-
-
-def active_clock(data: bytes) -> Value:
-    """Return the active clock from amdgpu's table of clocks, which marks it with a star: `1: 1700Mhz *`."""
-    for line in data.splitlines():
-        if line.endswith(b"*"):
-            megahertz = number(line.partition(b":")[2].strip(b" *").lower().removesuffix(b"mhz"))
-            return None if megahertz is None else megahertz * 1_000_000
-    return None
-
-
-@dataclass(frozen=True, slots=True)
-class SysfsReading:
-    """A column and the file with its value: the first of `paths` that exists. `*` matches a part with a number."""
-
-    column: DeviceColumn
-    paths: tuple[str, ...]
-    parse: Parse
-    fixed: bool = False
-
-
-PCIE_READINGS = (
-    SysfsReading(DeviceColumn(m.PCIE_GENERATION), ("device/current_link_speed",), link_generation),
-    SysfsReading(DeviceColumn(m.PCIE_WIDTH), ("device/current_link_width",), scaled(1)),
-    SysfsReading(DeviceColumn(m.PCIE_GENERATION_MAX), ("device/max_link_speed",), link_generation, fixed=True),
-    SysfsReading(DeviceColumn(m.PCIE_WIDTH_MAX), ("device/max_link_width",), scaled(1), fixed=True),
-)
+_WITHOUT_PROCESSES = Unsupported("it is the sum over processes, and the setting probes.processes is off")
+_FIRST_READING = Unavailable("it is known from the second reading on")
+_NO_MEMORY = Unsupported("the driver reports no device memory of processes")
 
 
 @dataclass(frozen=True, slots=True)
 class GpuVendor:
-    """A vendor: the drivers of its cards, and the readings that they provide."""
+    """A vendor: the drivers of its cards, and the readers of their columns.
+
+    `by_processes` are the metrics that the drivers provide only for each process: utilisation and memory.
+    """
 
     name: str
     vendor: str
     drivers: tuple[str, ...]
-    readings: tuple[SysfsReading, ...]
+    readers: tuple[OpenReader, ...]
+    by_processes: tuple[Metric, ...] = ()
     unsupported: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -79,9 +45,17 @@ class _Card:
     index: int
     uuid: str
     driver: str
-    files: list[KernelFile | None]
-    values: list[Value]
-    faults: dict[int, Unavailable] = field(default_factory=dict)
+    address: str
+    readers: list[CardReader]
+    columns: list[DeviceColumn]
+    results: list[Result]
+
+    def value(self, metric: Metric) -> Value:
+        """Return the newest value of a metric."""
+        result = (
+            self.results[self.columns.index(DeviceColumn(metric))] if DeviceColumn(metric) in self.columns else None
+        )
+        return None if isinstance(result, Unavailable) else result
 
 
 class SysfsProbe:
@@ -89,23 +63,36 @@ class SysfsProbe:
 
     every_seconds = 0.0
     blocking = True
+    metrics: Sequence[Metric]
 
-    def __init__(self, vendor: GpuVendor, sys_root: Path, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        vendor: GpuVendor,
+        sys_root: Path,
+        monotonic: Callable[[], float],
+        process_sources: Sequence[ProcessSource] = (),
+    ) -> None:
         self.name = vendor.name
-        self.metrics = tuple(dict.fromkeys(reading.column.metric for reading in vendor.readings))
         self._vendor = vendor
         self._cards_path = sys_root / "class/drm"
         self._monotonic = monotonic
+        self._process_sources = process_sources
         self._cards: list[_Card] = []
         self._columns: tuple[Column, ...] = ()
+        self._faults: list[tuple[str, str]] = []
         self._unavailable: tuple[UnavailableReading, ...] = ()
         self._next_scan = 0.0
         self._scanned = False
+        self._fresh = False
+        self._processes: list[pb.GpuProcess] = []
         self._gpus: list[pb.Gpu] = []
 
     @property
     def processes(self) -> Sequence[pb.GpuProcess]:
-        return ()
+        """The processes. While a reading hangs these are those of the last reading, without amounts."""
+        if self._fresh:
+            return self._processes
+        return [pb.GpuProcess(gpu=process.gpu, pid=process.pid) for process in self._processes]
 
     def take_events(self) -> list[pb.HostEvent]:
         return []
@@ -115,21 +102,28 @@ class SysfsProbe:
 
     def read(self) -> ProbeSample:
         """Read every card. A file that cannot be read gives an unavailable reading."""
-        if not self._scanned or self._monotonic() >= self._next_scan:
-            self._scan()
+        now = self._monotonic()
+        self._fresh = False
+        if not self._scanned or now >= self._next_scan:
+            self._scan(now)
         if not self._cards:
+            self._processes = []
             raise Absent(f"no GPU with the driver {' or '.join(self._vendor.drivers)}")
-        values: list[Value] = []
-        changed = False
+        uses = united(use for reader in self._process_sources for use in reader.read(now))
         for card in self._cards:
-            changed |= self._read_card(card)
-            values += card.values
-        if changed:
-            self._unavailable = tuple(self._explain())
+            self._read_card(card, now, [use for use in uses if use.address == card.address])
+        uuids = {card.address: card.uuid for card in self._cards}
+        self._processes = [_process(uuids[use.address], use) for use in uses if use.address in uuids]
+        if not self._gpus:
+            self._gpus = [self._describe_card(card) for card in self._cards]
+        self._update_unavailable()
+        self._fresh = True
+        results = [result for card in self._cards for result in card.results]
+        values = [None if isinstance(result, Unavailable) else result for result in results]
         return ProbeSample(self._columns, values, self._unavailable)
 
-    def _scan(self) -> None:
-        self._scanned, self._next_scan = True, self._monotonic() + SCAN_SECONDS
+    def _scan(self, now: float) -> None:
+        self._scanned, self._next_scan = True, now + SCAN_SECONDS
         found = [
             (name, driver)
             for name in entries(self._cards_path)
@@ -140,85 +134,99 @@ class SysfsProbe:
             return
         self._cards = [self._open(index, name, driver) for index, (name, driver) in enumerate(found)]
         self._columns = tuple(
-            Column(reading.column.metric, reading.column.labels(card.uuid, card.index))
+            Column(column.metric, column.labels(card.uuid, card.index))
             for card in self._cards
-            for reading in self._vendor.readings
+            for column in card.columns
         )
-        self._gpus = [self._describe_card(card) for card in self._cards]
-        self._unavailable = tuple(self._explain())
+        self._gpus = []
 
     def _open(self, index: int, name: str, driver: str) -> _Card:
         path = self._cards_path / name
-        files = [_find(path, reading.paths) for reading in self._vendor.readings]
-        card = _Card(path, index, _identity(path, self._vendor.vendor), driver, files, [None] * len(files))
-        for position, reading in enumerate(self._vendor.readings):
-            if files[position] is None:
-                card.faults[position] = Unavailable(f"{driver} has no {reading.paths[0].rpartition('/')[2]}")
-            elif reading.fixed:
-                self._read_position(card, position, reading)
-        return card
+        readers = [open_reader(path, driver) for open_reader in self._vendor.readers]
+        columns = [column for reader in readers for column in reader.columns]
+        columns += [DeviceColumn(metric) for metric in self._vendor.by_processes]
+        address = pci_address(path / "device")
+        return _Card(path, index, _identity(path, self._vendor.vendor), driver, address, readers, columns, [])
 
-    def _read_card(self, card: _Card) -> bool:
-        before = dict(card.faults)
-        for position, reading in enumerate(self._vendor.readings):
-            if not reading.fixed and card.files[position] is not None:
-                self._read_position(card, position, reading)
-        return [str(fault) for fault in before.values()] != [str(fault) for fault in card.faults.values()]
+    def _read_card(self, card: _Card, now: float, uses: Sequence[DeviceUse]) -> None:
+        card.results = [result for reader in card.readers for result in reader.read(now)]
+        card.results += [self._by_processes(metric, uses) for metric in self._vendor.by_processes]
 
-    def _read_position(self, card: _Card, position: int, reading: SysfsReading) -> None:
-        file = card.files[position]
-        if file is None:
-            return
-        try:
-            value = reading.parse(file.read())
-        except Unavailable as error:
-            card.values[position], card.faults[position] = None, error
-            return
-        card.values[position] = value
-        if value is None:
-            card.faults[position] = Unavailable(f"{file.path.name} has unexpected content")
-        else:
-            card.faults.pop(position, None)
+    def _by_processes(self, metric: Metric, uses: Sequence[DeviceUse]) -> Result:
+        """Return a value of a card from its processes. It is unknown as long as some of them may be missing."""
+        if not self._process_sources:
+            return _WITHOUT_PROCESSES
+        fault = next((reader.fault for reader in self._process_sources if reader.fault is not None), None)
+        if fault is not None:
+            return fault
+        value: Value = total_utilization(uses) if metric is m.UTILIZATION else total_memory(uses)
+        if value is not None:
+            return value
+        return _FIRST_READING if metric is m.UTILIZATION else _NO_MEMORY
+
+    def _update_unavailable(self) -> None:
+        """Build the list of unavailable readings again if a reason has changed."""
+        reader_faults = [str(reader.fault) for reader in self._process_sources if reader.fault is not None]
+        faults = [("", fault) for fault in reader_faults]
+        for card in self._cards:
+            faults += [
+                (f"{card.uuid} {position}", str(result))
+                for position, result in enumerate(card.results)
+                if isinstance(result, Unavailable)
+            ]
+        if faults != self._faults or not self._unavailable:
+            self._faults, self._unavailable = faults, tuple(self._explain())
 
     def _explain(self) -> list[UnavailableReading]:
         unavailable = []
         for card in self._cards:
-            for position, fault in sorted(card.faults.items()):
-                reason = Reason.UNSUPPORTED if card.files[position] is None else fault.reason
-                metric = self._vendor.readings[position].column.metric.name
-                unavailable.append(UnavailableReading(self.name, metric, card.uuid, reason, fault.detail, fault.remedy))
+            unavailable += [
+                self._unavailable_reading("gpu_processes", card.uuid, reader.fault)
+                for reader in self._process_sources
+                if reader.fault is not None
+            ]
+            unavailable += self._explain_card(card)
             for metric, detail in self._vendor.unsupported.items():
                 unavailable.append(UnavailableReading(self.name, metric, card.uuid, Reason.UNSUPPORTED, detail))
         return unavailable
 
+    def _explain_card(self, card: _Card) -> list[UnavailableReading]:
+        """Return the unavailable readings of a card; the resource `uuid/label` is one of several of a metric."""
+        pairs = list(zip(card.columns, card.results, strict=True))
+        known = {column.metric for column, result in pairs if not isinstance(result, Unavailable)}
+        found: dict[tuple[str, str], UnavailableReading] = {}
+        for column, result in pairs:
+            if isinstance(result, Unavailable):
+                single = column.label and column.metric in known
+                resource = f"{card.uuid}/{column.label}" if single else card.uuid
+                key = (column.metric.name, resource)
+                found.setdefault(key, self._unavailable_reading(*key, result))
+        return list(found.values())
+
+    def _unavailable_reading(self, metric: str, resource: str, fault: Unavailable) -> UnavailableReading:
+        return UnavailableReading(self.name, metric, resource, fault.reason, fault.detail, fault.remedy)
+
     def _describe_card(self, card: _Card) -> pb.Gpu:
         device = card.path / "device"
         node = read_number(device / "numa_node")
-        values = {
-            reading.column.metric: card.values[position] for position, reading in enumerate(self._vendor.readings)
-        }
         return pb.Gpu(
             uuid=card.uuid,
             index=card.index,
             vendor=self._vendor.vendor,
-            model=read_text(device / "product_name") or f"{self._vendor.vendor} {_hex(device / 'device')}",
-            memory_bytes=int(values.get(m.MEMORY_TOTAL) or 0),
+            model=model_name(device),
+            memory_bytes=int(card.value(m.MEMORY_TOTAL) or 0),
             driver_version=card.driver,
-            pci_address=_pci_address(device),
+            pci_address=card.address,
             numa_node=-1 if node is None else node,
-            power_limit_watts=float(values.get(m.POWER_LIMIT) or 0),
-            slowdown_temperature_celsius=float(values.get(m.SLOWDOWN_TEMPERATURE) or 0),
-            pcie_generation_max=int(values.get(m.PCIE_GENERATION_MAX) or 0),
-            pcie_width_max=int(values.get(m.PCIE_WIDTH_MAX) or 0),
+            power_limit_watts=float(card.value(m.POWER_LIMIT) or 0),
+            slowdown_temperature_celsius=float(card.value(m.SLOWDOWN_TEMPERATURE) or 0),
+            pcie_generation_max=int(card.value(m.PCIE_GENERATION_MAX) or 0),
+            pcie_width_max=int(card.value(m.PCIE_WIDTH_MAX) or 0),
         )
 
 
-def _find(card: Path, paths: Sequence[str]) -> KernelFile | None:
-    for pattern in paths:
-        found = sorted(card.glob(pattern)) if "*" in pattern else [card / pattern]
-        if found and found[0].exists():
-            return KernelFile(found[0])
-    return None
+def _process(uuid: str, use: DeviceUse) -> pb.GpuProcess:
+    return pb.GpuProcess(gpu=uuid, pid=use.pid, memory_used_bytes=use.memory_bytes, utilization_ratio=use.utilization)
 
 
 def _driver(card: Path) -> str:
@@ -229,16 +237,13 @@ def _driver(card: Path) -> str:
 def _identity(card: Path, vendor: str) -> str:
     """Return the card's unique id if it has one (amdgpu: `unique_id`), else its address on the bus."""
     unique = read_text(card / "device/unique_id")
-    return f"{vendor.upper()}-{unique}" if unique else f"{vendor.upper()}-{_pci_address(card / 'device')}"
+    return f"{vendor.upper()}-{unique}" if unique else f"{vendor.upper()}-{pci_address(card / 'device')}"
 
 
-def _pci_address(device: Path) -> str:
+def pci_address(device: Path) -> str:
+    """Return the address of a device on the bus, such as `0000:c1:00.0`."""
     for line in (read_text(device / "uevent") or "").splitlines():
         key, _, value = line.partition("=")
         if key == "PCI_SLOT_NAME":
-            return value
+            return value.lower()
     return device.resolve().name
-
-
-def _hex(path: Path) -> str:
-    return read_text(path) or "unknown model"

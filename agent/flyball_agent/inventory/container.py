@@ -5,6 +5,7 @@ from pathlib import Path
 from flyball_agent.inventory.cpu import parse_cpuinfo
 from flyball_agent.probes.cgroup import METRICS, find_group
 from flyball_agent.probes.files import read_text
+from flyball_agent.probes.host_root import HOST, below, host_process
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 _MARKER_FILES = (("run/.containerenv", "podman"), (".dockerenv", "docker"), ("dev/.lxc-boot-id", "lxc"))
@@ -33,11 +34,11 @@ _MACHINES = (
 
 def container_runtime(root: Path, proc_root: Path) -> str:
     """Return docker, podman, kubernetes, lxc …, or an empty string if no container is detected."""
-    groups = read_text(proc_root / "self/cgroup") or ""
-    if (root / "var/run/secrets/kubernetes.io").exists():
+    groups = read_text(host_process(proc_root, root) / "cgroup") or ""
+    if below(root, "var/run/secrets/kubernetes.io").exists():
         return "kubernetes"
     by_group = next((runtime for word, runtime in _GROUPS if f"/{word}" in groups), "")
-    by_file = next((runtime for path, runtime in _MARKER_FILES if (root / path).exists()), "")
+    by_file = next((runtime for path, runtime in _MARKER_FILES if below(root, path).exists()), "")
     return by_group or by_file
 
 
@@ -52,10 +53,10 @@ def virtual_machine(proc_root: Path, sys_root: Path) -> str:
     return next((kind for word, kind in _MACHINES if word in names), "vm")
 
 
-def read_limits(runtime: str, proc_root: Path, sys_root: Path) -> pb.ContainerLimits:
+def read_limits(runtime: str, proc_root: Path, sys_root: Path, root: Path = HOST) -> pb.ContainerLimits:
     """Return the limits of the control group around the agent; 0: no limit."""
     limits = pb.ContainerLimits(runtime=runtime)
-    group = find_group(proc_root, sys_root)
+    group = find_group(proc_root, sys_root, root)
     if group is not None:
         values = dict(zip((metric.name for metric in METRICS), group.values(), strict=True))
         limits.cpus = values["cgroup_cpu_limit_cores"] or 0

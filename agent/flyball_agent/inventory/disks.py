@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from flyball_agent.probes.files import entries, read_number, read_text
+from flyball_agent.probes.host_root import HOST, host_process
 from flyball_agent.probes.mounts import Mount, parse_mountinfo
 from flyball_proto.v1 import telemetry_pb2 as pb
 
@@ -14,9 +15,10 @@ _MAX_LEVELS = 4
 """How many levels of nested volumes (partition, RAID, encryption, logical volume) are followed."""
 
 
-def read_disks(proc_root: Path, sys_root: Path) -> list[pb.Disk]:
+def read_disks(proc_root: Path, sys_root: Path, root: Path = HOST) -> list[pb.Disk]:
     """Read every block device that has a size and is not a placeholder."""
-    mounts = shortest_mounts(parse_mountinfo(read_text(proc_root / "self/mountinfo") or ""))
+    mountinfo = host_process(proc_root, root) / "mountinfo"
+    mounts = shortest_mounts(parse_mountinfo(read_text(mountinfo) or ""))
     block = sys_root / "block"
     names = (name for name in entries(block) if not name.startswith(_NOT_DISKS))
     disks = [_read_disk(block / name, block, mounts) for name in names]

@@ -1,5 +1,7 @@
 """Tests of the list of accelerators, their inventory, and the check of a driver."""
 
+import os
+import re
 from pathlib import Path
 
 import msgspec
@@ -9,6 +11,9 @@ from flyball_agent.accelerators.catalogue import build_accelerator_probes
 from flyball_agent.accelerators.check import main
 from flyball_agent.accelerators.inventory import read_gpus
 from flyball_agent.settings import AgentSettings, ProbeSettings
+from flyball_agent.standin.chips import set_chip
+from flyball_agent.standin.library import StandIn
+from flyball_agent.standin.scenario import Scenario
 from flyball_agent.standin.scenarios import start_standin
 
 
@@ -50,8 +55,28 @@ def test_the_check_prints_readings_and_costs(tmp_path: Path, capsys: pytest.Capt
     printed = capsys.readouterr().out
     assert "GPU 1: NVIDIA H100 80GB HBM3" in printed
     assert "gpu_power_limit_watts" in printed
-    assert "gpu_fan_speed_ratio" in printed.partition("Unavailable:")[2]
+    unavailable = printed.partition("readings are unavailable:")[2]
+    assert re.search(r"gpu_fan_speed_ratio +unsupported +nvmlDeviceGetFanSpeed: not supported", unavailable)
+    assert "NVLink: GPU 1 active_links 18" in printed
+    assert "MIG: no instances" in printed
+    assert re.search(rf"Process {os.getpid()} on GPU-.*: 62464 MiB\n", printed)
+    assert "board 692-2G520-0200-000, serial 1650000000001" in printed
     assert "nvmlDeviceGetFieldValues" in printed.partition("A tick: median")[2]
+
+
+def test_the_check_lists_instances_and_denied_readings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """MIG instances with their processes, an unknown link state, and the remedy of a denied reading are printed."""
+    scenario = set_chip(Scenario(gpus=1), "H100").set({"mig_enabled": 1})
+    scenario.slice(0, 0, uuid="MIG-a", profile="3g.40gb", total_bytes=40 * 2**30, used=7)
+    scenario.slice_process(0, 0, 77, 3 * 2**20).error("nvmlDeviceGetNvLinkState", 999)
+    scenario.error("nvmlDeviceGetSramEccErrorStatus", 4)
+    library = StandIn(tmp_path, scenario).library
+    assert main(["--library", str(library), "--ticks", "1", "--every", "0"]) == 0
+    printed = capsys.readouterr().out
+    assert "MIG: GPU 0 3g.40gb MIG-a 40.0 GiB" in printed
+    assert "Process 77 on MIG-a: 3 MiB" in printed
+    assert "NVLink: GPU 0 active_links unknown" in printed
+    assert "run the agent as root" in printed
 
 
 def test_the_check_fails_without_a_driver(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,7 @@
 """Tests of the detection of virtual machines and containers."""
 
+import gc
+import os
 from pathlib import Path
 
 import pytest
@@ -12,16 +14,18 @@ from flyball_agent.probes.testing import write_tree
     ("files", "runtime"),
     [
         ({".dockerenv": ""}, "docker"),
+        ({"var/run": "->/run", "run/secrets/kubernetes.io/token": ""}, "kubernetes"),
         ({"run/.containerenv": ""}, "podman"),
         ({"var/run/secrets/kubernetes.io/token": "", ".dockerenv": ""}, "kubernetes"),
-        ({"self/cgroup": "0::/kubepods.slice/kubepods-pod1.slice\n"}, "kubernetes"),
-        ({"self/cgroup": "4:memory:/docker/abc\n"}, "docker"),
-        ({"self/cgroup": "0::/user.slice/libpod-1.scope\n"}, "podman"),
-        ({"self/cgroup": "0::/user.slice\n"}, ""),
+        ({"1/cgroup": "0::/kubepods.slice/kubepods-pod1.slice\n"}, "kubernetes"),
+        ({"1/cgroup": "4:memory:/docker/abc\n"}, "docker"),
+        ({"1/cgroup": "0::/user.slice/libpod-1.scope\n"}, "podman"),
+        ({"1/cgroup": "0::/user.slice\n"}, ""),
+        ({"1/cgroup": "0::/init.scope\n", "self/cgroup": "0::/kubepods.slice/kubepods-pod1.slice\n"}, ""),
     ],
 )
 def test_containers_are_detected(tmp_path: Path, files: dict[str, str], runtime: str) -> None:
-    """A container is detected by files of its runtime, or by the names of control groups."""
+    """A container around the host is detected by files of its runtime, or by the control group of process 1."""
     write_tree(tmp_path, files)
     assert container_runtime(tmp_path, tmp_path) == runtime
 
@@ -56,6 +60,19 @@ def test_limits_are_those_of_the_group(tmp_path: Path) -> None:
     write_tree(tmp_path, {f"fs/cgroup/{name}": text for name, text in {**files, "cgroup.controllers": ""}.items()})
     limits = read_limits("docker", tmp_path, tmp_path)
     assert (limits.runtime, limits.cpus, limits.memory_bytes, limits.pids) == ("docker", 1.5, 4096, 0)
+
+
+def test_reading_limits_leaves_no_file_open(tmp_path: Path) -> None:
+    """The files of the group are closed when its limits were read, without a garbage collection."""
+    files = {"cpu.max": "150000 100000\n", "memory.max": "4096\n", "memory.current": "1\n", "pids.max": "max\n"}
+    write_tree(tmp_path, {f"fs/cgroup/{name}": text for name, text in {**files, "cgroup.controllers": ""}.items()})
+    gc.disable()
+    try:
+        before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208  names, not paths, are wanted
+        read_limits("docker", tmp_path, tmp_path)
+        assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+    finally:
+        gc.enable()
 
 
 def test_without_a_group_there_are_no_limits(tmp_path: Path) -> None:

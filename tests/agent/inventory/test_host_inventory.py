@@ -27,9 +27,9 @@ def test_reads_this_host() -> None:
 def test_uses_the_roots(tmp_path: Path) -> None:
     """With other roots nothing of this host is read except its architecture and Python version."""
     os_release = 'NAME="Debian"\nPRETTY_NAME="Debian GNU/Linux 13 (trixie)"\n'
-    write_tree(tmp_path, {"etc/os-release": os_release, "stat": ""})
-    settings = AgentSettings(proc_root=str(tmp_path), sys_root=str(tmp_path))
-    inventory = read_inventory(settings, root=tmp_path)
+    write_tree(tmp_path, {"usr/lib/os-release": os_release, "etc/os-release": "->/usr/lib/os-release", "stat": ""})
+    settings = AgentSettings(root=str(tmp_path), proc_root=str(tmp_path), sys_root=str(tmp_path))
+    inventory = read_inventory(settings)
     assert inventory.operating_system == "Debian GNU/Linux 13 (trixie)"
     present = {field.name for field, _ in inventory.ListFields()}
     assert present == {"operating_system", "architecture", "python_version", "power_source", "cpu", "limits"}

@@ -14,8 +14,8 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 
 def test_describes_a_host_without_procfs(tmp_path: Path) -> None:
     """Processor, memory, system and boot time are the same as with procfs. Unknown fields stay empty."""
-    settings = AgentSettings(proc_root=str(tmp_path), sys_root=str(tmp_path))
-    mine, linux = read_inventory(settings, root=tmp_path), read_inventory(AgentSettings())
+    settings = AgentSettings(root=str(tmp_path), proc_root=str(tmp_path), sys_root=str(tmp_path))
+    mine, linux = read_inventory(settings), read_inventory(AgentSettings())
     assert mine.operating_system == f"Linux {platform.release()}"
     assert mine.kernel == linux.kernel
     assert mine.memory_bytes == linux.memory_bytes
