@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Protocol
 
 from flyball_agent.probes.columns import ONE, Gaps, GroupedColumns
-from flyball_agent.probes.files import KernelFile, number, number_after, read_text
+from flyball_agent.probes.files import KernelFile, count, number, number_after, read_text
+from flyball_agent.probes.host_root import HOST, is_elsewhere
 from flyball_agent.probes.periodic_reading import PeriodicReading
 from flyball_agent.probes.probe import Absent, ProbeSample, Value
 from flyball_proto.metric import counter, gauge
@@ -13,6 +14,7 @@ from flyball_proto.metric import counter, gauge
 UNLIMITED = 1 << 60  # version 1 writes "no limit" as the largest number of whole pages
 LIMITS_EVERY = 10
 """Limits are read every tenth time, because they rarely change."""
+MOST_CORES = 1_000_000  # more than any host has
 MICROSECONDS = 1_000_000
 NANOSECONDS = 1_000_000_000
 
@@ -70,7 +72,7 @@ def enclosing(mount: Path, path: str) -> Path:
     if parts and parts[-1].endswith(".service"):
         parts.pop()
     folder = mount.joinpath(*parts)
-    return mount if ".." in parts or not folder.is_dir() else folder
+    return mount if ".." in parts or "\0" in path or not folder.is_dir() else folder
 
 
 Limits = tuple[float | None, int | None, int | None]
@@ -98,11 +100,11 @@ class ControlGroupV2:
         self._swap = KernelFile(folder / "memory.swap.current", size=64)
         self._tasks = KernelFile(folder / "pids.current", size=64)
         self._tasks_max = KernelFile(folder / "pids.max", size=64)
-        self._limits = PeriodicReading(self._read_limits, LIMITS_EVERY)
+        self._limits: PeriodicReading[Limits] = PeriodicReading(LIMITS_EVERY)
 
     def values(self) -> list[Value]:
         stat, events = b"\n" + self._cpu_stat.read_optional(), b"\n" + self._memory_events.read_optional()
-        cores, limit, tasks = self._limits.value()
+        cores, limit, tasks = self._limits.value(self._read_limits)
         cache = number_after(b"\n" + self._memory_stat.read_optional(), b"\ninactive_file ")
         return [
             cores,
@@ -110,20 +112,20 @@ class ControlGroupV2:
             number_after(stat, b"\nnr_periods "),
             number_after(stat, b"\nnr_throttled "),
             _seconds(number_after(stat, b"\nthrottled_usec "), MICROSECONDS),
-            *memory_values(limit, number(self._memory.read_optional()), cache),
-            number(self._swap.read_optional()),
+            *memory_values(limit, count(self._memory.read_optional()), cache),
+            count(self._swap.read_optional()),
             number_after(events, b"\nmax "),
             number_after(events, b"\noom_kill "),
             tasks,
-            number(self._tasks.read_optional()),
+            count(self._tasks.read_optional()),
         ]
 
     def _read_limits(self) -> Limits:
         quota, _, period = self._cpu_max.read_optional().partition(b" ")
         return (
-            _cores(number(quota), number(period)),
-            number(self._memory_max.read_optional()),
-            number(self._tasks_max.read_optional()),
+            _cores(number(quota), count(period)),
+            count(self._memory_max.read_optional()),
+            count(self._tasks_max.read_optional()),
         )
 
 
@@ -143,32 +145,32 @@ class ControlGroupV1:
         self._kills = KernelFile(memory / "memory.oom_control", size=256)
         self._tasks = KernelFile(pids / "pids.current", size=64)
         self._tasks_max = KernelFile(pids / "pids.max", size=64)
-        self._limits = PeriodicReading(self._read_limits, LIMITS_EVERY)
+        self._limits: PeriodicReading[Limits] = PeriodicReading(LIMITS_EVERY)
 
     def values(self) -> list[Value]:
         stat = b"\n" + self._cpu_stat.read_optional()
-        cores, limit, tasks = self._limits.value()
-        used, with_swap = number(self._memory.read_optional()), number(self._with_swap.read_optional())
+        cores, limit, tasks = self._limits.value(self._read_limits)
+        used, with_swap = count(self._memory.read_optional()), count(self._with_swap.read_optional())
         cache = number_after(b"\n" + self._memory_stat.read_optional(), b"\ntotal_inactive_file ")
         return [
             cores,
-            _seconds(number(self._usage.read_optional()), NANOSECONDS),
+            _seconds(count(self._usage.read_optional()), NANOSECONDS),
             number_after(stat, b"\nnr_periods "),
             number_after(stat, b"\nnr_throttled "),
             _seconds(number_after(stat, b"\nthrottled_time "), NANOSECONDS),
             *memory_values(limit, used, cache),
             None if used is None or with_swap is None else max(0, with_swap - used),
-            number(self._hits.read_optional()),
+            count(self._hits.read_optional()),
             number_after(b"\n" + self._kills.read_optional(), b"\noom_kill "),
             tasks,
-            number(self._tasks.read_optional()),
+            count(self._tasks.read_optional()),
         ]
 
     def _read_limits(self) -> Limits:
         return (
-            _cores(number(self._quota.read_optional()), number(self._period.read_optional())),
-            number(self._limit.read_optional()),
-            number(self._tasks_max.read_optional()),
+            _cores(number(self._quota.read_optional()), count(self._period.read_optional())),
+            count(self._limit.read_optional()),
+            count(self._tasks_max.read_optional()),
         )
 
 
@@ -177,21 +179,26 @@ def memory_values(limit: int | None, used: int | None, droppable: int | None) ->
     if limit is not None and limit >= UNLIMITED:
         limit = None
     working = None if used is None or droppable is None else max(0, used - droppable)
-    return [limit, used, working, working / limit if working is not None and limit else None]
+    return [limit, used, working, min(1.0, working / limit) if working is not None and limit else None]
 
 
 def _cores(quota: int | None, period: int | None) -> float | None:
-    return quota / period if quota is not None and period and quota > 0 else None
+    cores = quota / period if quota is not None and period and quota > 0 else MOST_CORES
+    return cores if cores < MOST_CORES else None
 
 
-def _seconds(count: int | None, per_second: int) -> float | None:
-    return None if count is None else count / per_second
+def _seconds(units: int | None, per_second: int) -> float | None:
+    return None if units is None else units / per_second
 
 
-def find_group(proc_root: Path, sys_root: Path) -> ControlGroup | None:
-    """Return the group around the agent, or None if the kernel has no group with limits or counters."""
+def find_group(proc_root: Path, sys_root: Path, root: Path = HOST) -> ControlGroup | None:
+    """Return the group around the agent, or None if the kernel has no group with limits or counters.
+
+    If the host's root is mounted at `root`, it is the host's root group: the limits of the agent's container are not
+    those of the host.
+    """
     mount = sys_root / "fs/cgroup"
-    paths = parse_membership(read_text(proc_root / "self/cgroup") or "")
+    paths = {} if is_elsewhere(root) else parse_membership(read_text(proc_root / "self/cgroup") or "")
     if (mount / "cgroup.controllers").exists():
         folder = enclosing(mount, paths.get("", "/"))
         limited = (folder / "memory.current").exists() or (folder / "cpu.max").exists()
@@ -217,13 +224,13 @@ class CgroupProbe:
     every_seconds = 0.0
     blocking = False
 
-    def __init__(self, proc_root: Path, sys_root: Path) -> None:
-        self._group = find_group(proc_root, sys_root)
+    def __init__(self, proc_root: Path, sys_root: Path, root: Path = HOST) -> None:
+        self._group = find_group(proc_root, sys_root, root)
         self._columns = GroupedColumns(METRICS).columns(ONE)
         self._gaps = Gaps(self.name, "not provided by this group or kernel", details=_DETAILS)
 
     def read(self) -> ProbeSample:
         if self._group is None:
-            raise Absent("the agent is in the root control group, which limits nothing")
+            raise Absent("the group is the root control group, which limits nothing")
         values = self._group.values()
         return ProbeSample(self._columns, values, self._gaps.unavailable(self._columns, values))

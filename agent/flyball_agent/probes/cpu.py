@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from flyball_agent.probes.columns import ONE, Gaps, GroupedColumns
-from flyball_agent.probes.files import KernelFile, number_after
+from flyball_agent.probes.files import LARGEST, KernelFile, number_after
 from flyball_agent.probes.probe import ProbeSample, Unavailable, Value
 from flyball_proto.metric import counter, gauge
 from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
+MOST_TASKS = 2**31  # more tasks than a kernel can have
 USER_HZ = 100  # unit of CPU times in procfs: ticks a second, the same on all current architectures
 MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 _BUSY = (1, 2, 3, 6, 7, 8)  # busy fields of a line of /proc/stat: all except idle (4) and iowait (5)
@@ -66,6 +67,8 @@ def parse_stat(data: bytes) -> CpuTimes:
         core_busy = list(map(sum, zip(*busy, strict=True)))
     except ValueError:
         raise Unavailable("/proc/stat: CPU times are not numbers") from None
+    if min(modes) < 0 or max(modes) > LARGEST or min(core_busy, default=0) < 0 or max(core_busy, default=0) > LARGEST:
+        raise Unavailable("/proc/stat: CPU times are negative or too large")
     rest = data[end:]
     return CpuTimes(
         modes,
@@ -84,7 +87,7 @@ def parse_load(data: bytes) -> list[float | None]:
         one, five, fifteen = map(float, data.split(None, 3)[:3])
     except ValueError:
         return [None, None, None]
-    return [one, five, fifteen]
+    return [one, five, fifteen] if all(0 <= load < MOST_TASKS for load in (one, five, fifteen)) else [None, None, None]
 
 
 def busy_ratio(before: Sequence[float], now: Sequence[float]) -> float | None:

@@ -1,10 +1,12 @@
 """Energy used by CPU packages and their memory, from RAPL through powercap (Intel and AMD)."""
 
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from flyball_agent.probes.columns import Gaps, GroupedColumns
 from flyball_agent.probes.devices import Devices
-from flyball_agent.probes.files import KernelFile, entries, number, read_number, read_text
+from flyball_agent.probes.files import KernelFile, count, entries, read_number, read_text
 from flyball_agent.probes.periodic_reading import PeriodicReading
 from flyball_agent.probes.probe import Absent, Denied, ProbeSample, Unavailable, Value
 from flyball_proto.metric import counter, gauge
@@ -37,22 +39,26 @@ class Zone:
         self._energy = KernelFile(folder / "energy_uj", size=64, denied_remedy=REMEDY)
         self._wraps_at = read_number(folder / "max_energy_range_uj")
         self._limit = KernelFile(folder / "constraint_0_power_limit_uw", size=64)
-        self.limit_watts = PeriodicReading(self._read_limit, LIMIT_EVERY)
+        self._limit_watts: PeriodicReading[float | None] = PeriodicReading(LIMIT_EVERY)
         self._before: int | None = None
         self._total = 0
         self.label = label
 
     def joules(self) -> float | None:
         """Return the energy so far. Raise `Unavailable` if it cannot be read."""
-        now = number(self._energy.read())
+        now = count(self._energy.read())
         if now is None:
             return None
         total = now if self._before is None else new_total(self._total, self._before, now, self._wraps_at)
         self._before, self._total = now, now if total is None else total
         return self._total / MICRO
 
+    def limit_watts(self) -> float | None:
+        """Return the power limit."""
+        return self._limit_watts.value(self._read_limit)
+
     def _read_limit(self) -> float | None:
-        microwatts = number(self._limit.read_optional())
+        microwatts = count(self._limit.read_optional())
         return microwatts / MICRO if microwatts else None
 
 
@@ -61,6 +67,12 @@ def zone_label(powercap: Path, name: str) -> str:
     label = read_text(powercap / name / "name") or name
     parent = name.rpartition(":")[0]
     return label if parent.count(":") == 0 else f"{zone_label(powercap, parent)}/{label}"
+
+
+def zone_labels(labels: Mapping[str, str]) -> list[tuple[str]]:
+    """Return the labels of all zones. A label that occurs twice is followed by the zone's folder."""
+    often = Counter(labels.values())
+    return [(label if often[label] == 1 else f"{label} {name}",) for name, label in labels.items()]
 
 
 class CpuEnergyProbe:
@@ -87,8 +99,8 @@ class CpuEnergyProbe:
             raise Absent("no RAPL power domain", "normal in a virtual machine; else load intel_rapl_msr")
         values: list[Value] = []
         for zone in zones.values():
-            values += (self._joules(zone), zone.limit_watts.value())
-        columns = self._columns.columns([(zone.label,) for zone in zones.values()])
+            values += (self._joules(zone), zone.limit_watts())
+        columns = self._columns.columns(zone_labels({name: zone.label for name, zone in zones.items()}))
         return ProbeSample(columns, values, self._gaps.unavailable(columns, values))
 
     def _joules(self, zone: Zone) -> float | None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from flyball_agent.probes.columns import Gaps, GroupedColumns
-from flyball_agent.probes.files import KernelFile
+from flyball_agent.probes.files import KernelFile, counts
 from flyball_agent.probes.probe import Absent, ProbeSample, Value
 from flyball_proto.metric import counter, gauge
 
@@ -60,9 +60,8 @@ def disk_values(fields: Sequence[bytes]) -> list[Value]:
 
     https://docs.kernel.org/admin-guide/iostats.html numbers the fields.
     """
-    try:
-        n = [int(field) for field in fields[3:20]]
-    except ValueError:
+    n = counts(fields[3:20], SECTOR)
+    if n is None:
         return [None] * len(METRICS)
     values: list[Value] = [
         n[2] * SECTOR,
@@ -108,14 +107,15 @@ class DiskProbe:
         self._labels: tuple[tuple[str, ...], ...] = ()
 
     def read(self) -> ProbeSample:
-        rows = [row for row in parse_diskstats(self._diskstats.read()) if self._is_whole(row[2])]
+        # A list that changes while the kernel writes it may have a disk twice.
+        rows = {row[2]: row for row in parse_diskstats(self._diskstats.read()) if self._is_whole(row[2])}
         if not rows:
             raise Absent("no disk has been used on this host")
-        names = [row[2] for row in rows]
+        names = list(rows)
         if names != self._names:
-            self._names, self._labels = names, tuple((name.decode(errors="replace"),) for name in names)
+            self._names, self._labels = names, tuple((name.decode(errors="backslashreplace"),) for name in names)
         values: list[Value] = []
-        for row in rows:
+        for row in rows.values():
             values += disk_values(row)
         columns = self._columns.columns(self._labels)
         return ProbeSample(columns, values, self._gaps.unavailable(columns, values))

@@ -2,12 +2,16 @@
 
 import errno
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from flyball_agent.probes.probe import Absent, Denied, Unavailable, Unsupported
 
 _ABSENT_CODES = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO})
 _DENIED_CODES = frozenset({errno.EACCES, errno.EPERM})
+LARGEST = 2**63 - 1
+"""The largest value that a record can hold."""
+
 RETRY_EVERY = 30
 """Number of readings after which an unreadable optional file is tried again."""
 
@@ -106,8 +110,34 @@ def number(data: bytes) -> int | None:
         return None
 
 
-def number_after(data: bytes, key: bytes, end: bytes = b"\n") -> int | None:
-    """Parse the number between `key` and the next `end`; return None if there is none.
+def count(data: bytes, factor: int = 1) -> int | None:
+    """Parse a number that cannot be negative, times a factor; return None for anything else.
+
+    Some counters of the kernel have run below zero. It prints these as negative numbers or as almost 2**64.
+    """
+    try:
+        value = int(data) * factor
+    except ValueError:
+        return None
+    return value if 0 <= value <= LARGEST else None
+
+
+def counts(fields: Iterable[bytes], factor: int = 1) -> list[int] | None:
+    """Parse numbers that cannot be negative; return None if any of them is not, or does not fit times the factor."""
+    try:
+        values = [int(field) for field in fields]
+    except ValueError:
+        return None
+    return values if not values or (min(values) >= 0 and max(values) * factor <= LARGEST) else None
+
+
+def count_of(file: KernelFile, factor: int = 1) -> int | None:
+    """Return the number in an optional file that cannot be negative, times a factor, or None."""
+    return count(file.read_optional(), factor)
+
+
+def number_after(data: bytes, key: bytes, end: bytes = b"\n", factor: int = 1) -> int | None:
+    """Parse the number between `key` and the next `end`, times a factor; return None if there is none.
 
     Begin `key` with a newline, so that it does not match the end of a longer key.
     """
@@ -116,14 +146,18 @@ def number_after(data: bytes, key: bytes, end: bytes = b"\n") -> int | None:
         return None
     start += len(key)
     stop = data.find(end, start)
-    return number(data[start:stop] if stop >= 0 else data[start:])
+    try:  # as in `count`, without a second call: a tick reads a hundred such numbers
+        value = int(data[start:stop] if stop >= 0 else data[start:]) * factor
+    except ValueError:
+        return None
+    return value if 0 <= value <= LARGEST else None
 
 
 def read_text(path: Path) -> str | None:
     """Return the stripped text of a small file that is not kept open, or None if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
+    except (OSError, ValueError):  # a name that came from a damaged file may contain a zero byte
         return None
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from flyball_agent.probes.columns import GroupedColumns
 from flyball_agent.probes.files import unavailable
+from flyball_agent.probes.host_root import HOST, below, host_process, is_elsewhere
 from flyball_agent.probes.mounts import Mount, local, parse_mountinfo
 from flyball_agent.probes.probe import Absent, ProbeSample, Value
 from flyball_proto.metric import gauge, state
@@ -33,8 +34,12 @@ METRICS = (
 )
 
 
-def space_values(status: os.statvfs_result, read_only: bool) -> list[Value]:
-    """Return the values of `METRICS`. The ratio is that of `df`, which excludes the space reserved for root."""
+def space_values(status: os.statvfs_result, read_only: bool | None) -> list[Value]:
+    """Return the values of `METRICS`. The ratio is that of `df`, which excludes the space reserved for root.
+
+    `read_only` is the state according to the list of mounts; None: it does not contain the file system. The flag of
+    statvfs is also set if only this mount is read-only, as for a sandboxed agent.
+    """
     used = (status.f_blocks - status.f_bfree) * status.f_frsize
     available = status.f_bavail * status.f_frsize
     return [
@@ -44,7 +49,7 @@ def space_values(status: os.statvfs_result, read_only: bool) -> list[Value]:
         used / (used + available) if used + available > 0 else None,
         status.f_files,
         status.f_ffree,
-        int(read_only or bool(status.f_flag & os.ST_RDONLY)),
+        int(bool(status.f_flag & os.ST_RDONLY) if read_only is None else read_only),
     ]
 
 
@@ -60,8 +65,9 @@ class FilesystemProbe:
     every_seconds = 10.0
     blocking = True
 
-    def __init__(self, proc_root: Path, wanted: Sequence[str] = ()) -> None:
-        self._mountinfo = proc_root / "self/mountinfo"
+    def __init__(self, proc_root: Path, wanted: Sequence[str] = (), root: Path = HOST) -> None:
+        self._root = root
+        self._mountinfo = host_process(proc_root, root) / "mountinfo"
         self._wanted = tuple(wanted)
         self._columns = GroupedColumns(METRICS)
         self._text = ""
@@ -75,7 +81,7 @@ class FilesystemProbe:
         missing: list[UnavailableReading] = []
         for path, read_only in mounts:
             try:
-                status = os.statvfs(path)
+                status = os.statvfs(self._path(path))
             except OSError as error:
                 reason = unavailable(path, error, "correct probes.filesystems")
                 missing.append(UnavailableReading(self.name, "", path, reason.reason, reason.detail, reason.remedy))
@@ -88,13 +94,18 @@ class FilesystemProbe:
             values += found
         return ProbeSample(self._columns.columns([(path,) for path, _ in mounts]), values, tuple(missing))
 
-    def _mounts(self) -> list[tuple[str, bool]]:
+    def _path(self, path: str) -> Path | str:
+        """Return where the agent finds a path of the host."""
+        return below(self._root, path) if is_elsewhere(self._root) else path
+
+    def _mounts(self) -> list[tuple[str, bool | None]]:
         """Return each path and whether it is read-only. Mounted files (a container's /etc/hosts) are skipped."""
         listed = self._read_mounts()
         if self._wanted:
-            read_only = {mount.path for mount in listed if mount.read_only}
-            return [(path, path in read_only) for path in self._wanted]
-        return [(mount.path, mount.read_only) for mount in local(listed) if Path(mount.path).is_dir()][:MAX_FILESYSTEMS]
+            read_only = {mount.path: mount.read_only for mount in listed}
+            return [(path, read_only.get(path)) for path in self._wanted]
+        folders = [mount for mount in local(listed) if Path(self._path(mount.path)).is_dir()]
+        return [(mount.path, mount.read_only) for mount in folders[:MAX_FILESYSTEMS]]
 
     def _read_mounts(self) -> list[Mount]:
         try:

@@ -1,18 +1,24 @@
 """RAM and swap, from `/proc/meminfo`."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from flyball_agent.probes.columns import ONE, Gaps, GroupedColumns
-from flyball_agent.probes.files import KernelFile, number_after
+from flyball_agent.probes.files import KernelFile, count_of, number_after
+from flyball_agent.probes.periodic_reading import PeriodicReading
 from flyball_agent.probes.probe import ProbeSample, Unavailable, Value
 from flyball_proto.metric import gauge
 
 KIB = 1024
+MINIMUM_EVERY = 60
+"""The kernel's minimum of free memory is read once a minute: only an operator changes it."""
 
 DERIVED = (
     gauge("memory_total_bytes", "bytes", "RAM that the kernel manages."),
     gauge(
-        "memory_available_bytes", "bytes", "RAM that new processes can use without swapping (the kernel's estimate)."
+        "memory_available_bytes",
+        "bytes",
+        "RAM that new processes can use without swapping: the kernel's estimate, before Linux 3.14 the same formula.",
     ),
     gauge("memory_used_bytes", "bytes", "RAM that is not available: total − available."),
     gauge("memory_used_ratio", "ratio", "Share of RAM that is not available.", scale=10_000),
@@ -48,13 +54,30 @@ METRICS = (*DERIVED, *(metric for _, metric in DIRECT))
 _DIRECT_KEYS = tuple(b"\n" + key + b":" for key, _ in DIRECT)
 
 
-def parse_meminfo(data: bytes) -> list[Value]:
-    """Parse the values of `METRICS` from `/proc/meminfo`."""
+def estimate_available(data: bytes, minimum_free: int | None) -> int | None:
+    """Return what kernels since 3.14 report as MemAvailable, in bytes, or None if a part of it is unknown.
+
+    Commit 34e431b0ae39 of Linux describes the formula: free memory above the low watermark, and those parts of the
+    page cache and of reclaimable slab that exceed half of them or the low watermark. That is 5/4 of the minimum.
+    """
+    keys = (b"\nMemFree:", b"\nActive(file):", b"\nInactive(file):", b"\nSReclaimable:")
+    free, active, inactive, slab = (_bytes(data, key) for key in keys)
+    if minimum_free is None or free is None or active is None or inactive is None or slab is None:
+        return None
+    low = minimum_free * 5 // 4
+    cache = active + inactive
+    return max(0, free - low + cache - min(cache // 2, low) + slab - min(slab // 2, low))
+
+
+def parse_meminfo(data: bytes, minimum_free: Callable[[], int | None] = lambda: None) -> list[Value]:
+    """Parse the values of `METRICS` from `/proc/meminfo`. Only old kernels need the minimum of free bytes."""
     data = b"\n" + data
     total, available = _bytes(data, b"\nMemTotal:"), _bytes(data, b"\nMemAvailable:")
     if not total:
         raise Unavailable("/proc/meminfo: MemTotal is missing")
-    if available is not None and not 0 <= available <= total:
+    if available is None:
+        available = estimate_available(data, minimum_free())
+    if available is not None and available > total:
         available = None
     swap_total, swap_free = _bytes(data, b"\nSwapTotal:"), _bytes(data, b"\nSwapFree:")
     return [
@@ -63,7 +86,9 @@ def parse_meminfo(data: bytes) -> list[Value]:
         None if available is None else total - available,
         None if available is None else (total - available) / total,
         swap_total,
-        None if swap_total is None or swap_free is None else swap_total - swap_free,
+        swap_total - swap_free
+        if swap_total is not None and swap_free is not None and swap_free <= swap_total
+        else None,
         number_after(data, b"\nHugePages_Total:"),
         number_after(data, b"\nHugePages_Free:"),
         _bytes(data, b"\nHugepagesize:"),
@@ -72,8 +97,7 @@ def parse_meminfo(data: bytes) -> list[Value]:
 
 
 def _bytes(data: bytes, key: bytes) -> int | None:
-    kibibytes = number_after(data, key, b" kB")
-    return None if kibibytes is None else kibibytes * KIB
+    return number_after(data, key, b" kB", KIB)
 
 
 class MemoryProbe:
@@ -86,9 +110,14 @@ class MemoryProbe:
 
     def __init__(self, proc_root: Path) -> None:
         self._meminfo = KernelFile(proc_root / "meminfo")
+        self._minimum = KernelFile(proc_root / "sys/vm/min_free_kbytes", size=64)
+        self._minimum_free: PeriodicReading[int | None] = PeriodicReading(MINIMUM_EVERY)
         self._columns = GroupedColumns(METRICS).columns(ONE)
         self._gaps = Gaps(self.name, "not provided by this kernel")
 
     def read(self) -> ProbeSample:
-        values = parse_meminfo(self._meminfo.read())
+        values = parse_meminfo(self._meminfo.read(), self._read_minimum_free)
         return ProbeSample(self._columns, values, self._gaps.unavailable(self._columns, values))
+
+    def _read_minimum_free(self) -> int | None:
+        return self._minimum_free.value(lambda: count_of(self._minimum, KIB))

@@ -39,10 +39,10 @@ def parse_mountinfo(text: str) -> list[Mount]:
             mounts.append(
                 Mount(
                     fields[2],
-                    _unescaped(fields[3]),
-                    _unescaped(fields[4]),
+                    unescaped(fields[3]),
+                    unescaped(fields[4]),
                     source[0],
-                    _unescaped(source[1]),
+                    unescaped(source[1]),
                     "ro" in options,
                 )
             )
@@ -63,6 +63,6 @@ def local(mounts: Iterable[Mount]) -> list[Mount]:
     return sorted(chosen.values(), key=lambda mount: mount.path)
 
 
-def _unescaped(text: str) -> str:
+def unescaped(text: str) -> str:
     """Decode the octal escapes that the kernel writes for spaces, tabs, newlines and backslashes."""
     return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from flyball_agent.probes.columns import Gaps, GroupedColumns
-from flyball_agent.probes.files import KernelFile
+from flyball_agent.probes.files import KernelFile, counts
 from flyball_agent.probes.probe import Absent, ProbeSample, Value
 from flyball_proto.metric import counter
 
@@ -44,10 +44,8 @@ def parse_net_dev(data: bytes) -> list[tuple[bytes, list[bytes]]]:
 
 def interface_values(fields: list[bytes]) -> list[Value]:
     """Parse the values of `METRICS` from the fields of one interface: 0–3 are received, 8–11 are sent."""
-    try:
-        return [*map(int, fields[0:4]), *map(int, fields[8:12])]
-    except ValueError:
-        return [None] * len(METRICS)
+    values = counts((*fields[0:4], *fields[8:12]))
+    return [*values] if values is not None else [None] * len(METRICS)
 
 
 def net_folder(proc_root: Path) -> Path:
@@ -76,17 +74,18 @@ class NetworkProbe:
         self._labels: tuple[tuple[str, ...], ...] = ()
 
     def read(self) -> ProbeSample:
-        rows = [row for row in parse_net_dev(self._dev.read()) if self._is_watched(row[0])]
+        # A list that changes while the kernel writes it may have an interface twice.
+        rows = {name: fields for name, fields in parse_net_dev(self._dev.read()) if self._is_watched(name)}
         if not rows:
             raise Absent("no network interface except loopback")
-        names = [name for name, _ in rows]
+        names = list(rows)
         if names != self._names:
-            self._names, self._labels = names, tuple((name.decode(errors="replace"),) for name in names)
+            self._names, self._labels = names, tuple((name.decode(errors="backslashreplace"),) for name in names)
             self._watched = {
                 name: known for name, known in self._watched.items() if known
             }  # forget the interfaces of ended pods
         values: list[Value] = []
-        for _, fields in rows:
+        for fields in rows.values():
             values += interface_values(fields)
         columns = self._columns.columns(self._labels)
         return ProbeSample(columns, values, self._gaps.unavailable(columns, values))

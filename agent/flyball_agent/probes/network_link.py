@@ -1,11 +1,12 @@
-"""Speed and carrier of each network interface, from sysfs."""
+"""Speed and carrier of each network interface, and the links of bonds, from sysfs."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
+from flyball_agent.probes import bonding
 from flyball_agent.probes.columns import Gaps, GroupedColumns
 from flyball_agent.probes.devices import Devices
-from flyball_agent.probes.files import KernelFile, entries, number
+from flyball_agent.probes.files import KernelFile, count, entries
 from flyball_agent.probes.network import is_watched
 from flyball_agent.probes.probe import Absent, ProbeSample, Unavailable, Value
 from flyball_proto.metric import counter, gauge, state
@@ -13,6 +14,7 @@ from flyball_proto.unavailable_reading import Reason
 
 _LABEL = ("interface",)
 BYTES_PER_MEGABIT = 125_000
+FASTEST = 100_000_000  # Mbit/s; no interface reaches 100 Tbit/s
 
 METRICS = (
     gauge("network_speed_bytes_per_second", "bytes/s", "Capacity of the link in each direction.", _LABEL),
@@ -31,7 +33,7 @@ class LinkFiles:
 
     def values(self) -> list[Value]:
         speed, carrier = _number(self.speed), _number(self.carrier)
-        known = speed is not None and 0 < speed < 0xFFFFFFFF  # unknown is -1, or 2**32 - 1 from old drivers
+        known = speed is not None and 0 < speed < FASTEST  # unknown is -1, or 2**32 - 1 from old drivers
         return [
             speed * BYTES_PER_MEGABIT if speed is not None and known else None,
             carrier if carrier in {0, 1} else None,
@@ -41,7 +43,7 @@ class LinkFiles:
 
 def _number(file: KernelFile) -> int | None:
     try:
-        return number(file.read())
+        return count(file.read())
     except Unavailable:
         return None
 
@@ -53,15 +55,19 @@ class NetworkLinkProbe:
     """
 
     name = "network_link"
-    metrics = METRICS
+    metrics = (*METRICS, *bonding.METRICS)
     every_seconds = 10.0
     blocking = True
 
     def __init__(self, sys_root: Path) -> None:
         net = sys_root / "class/net"
-        self._columns = GroupedColumns(METRICS)
+        self._net = net
+        self._columns = GroupedColumns(METRICS, bonding.METRICS)
         self._gaps = Gaps(
-            self.name, "the link is down or virtual, or its driver does not provide it", Reason.UNSUPPORTED
+            self.name,
+            "the link is down or virtual, or its driver does not provide it",
+            Reason.UNSUPPORTED,
+            details={"network_bond_links_up": "the state of one of its links cannot be read"},
         )
         self._links: Devices[LinkFiles] = Devices(
             lambda: [name for name in entries(net) if is_watched(name) and (net / name).is_dir()],
@@ -77,6 +83,9 @@ class NetworkLinkProbe:
         links = self._links.current()
         if not links:
             raise Absent("no network interface except loopback")
-        columns = self._columns.columns([(name,) for name in links])
+        bonds = [name for name in links if bonding.is_bond(self._net / name)]
+        columns = self._columns.columns([(name,) for name in links], [(name,) for name in bonds])
         values = [value for link in links.values() for value in link.values()]
+        for name in bonds:
+            values += bonding.bond_values(self._net, name)
         return ProbeSample(columns, values, self._gaps.unavailable(columns, values))

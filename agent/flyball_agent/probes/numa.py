@@ -48,9 +48,7 @@ def parse_node(counts: bytes, space: bytes) -> list[Value]:
     """Parse the values of `METRICS` from a node's `numastat` and `meminfo`."""
     counts = b"\n" + counts
     values: list[Value] = [number_after(counts, key) for key, _ in COUNTS]
-    for key, _ in SPACE:
-        kibibytes = number_after(space, key, b" kB")
-        values.append(None if kibibytes is None else kibibytes * KIB)
+    values += [number_after(space, key, b" kB", KIB) for key, _ in SPACE]
     return values
 
 

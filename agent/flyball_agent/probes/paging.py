@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from flyball_agent.probes.columns import ONE, Gaps, GroupedColumns
-from flyball_agent.probes.files import KernelFile, number
+from flyball_agent.probes.files import LARGEST, KernelFile, count, number_after
 from flyball_agent.probes.probe import ProbeSample, Unavailable, Value
 from flyball_proto.metric import counter
 
@@ -40,6 +40,8 @@ FIELDS = (
 )
 METRICS = tuple(metric for _, _, metric in FIELDS)
 _KEYS = tuple(b"\n" + key + b" " for key, _, _ in FIELDS)
+_PER_ZONE = tuple(index for index, (key, _, _) in enumerate(FIELDS) if key.startswith(b"pgscan_"))
+ZONES = (b"dma", b"dma32", b"normal", b"high", b"movable")
 _FACTORS = tuple(factor for _, factor, _ in FIELDS)
 
 
@@ -65,7 +67,14 @@ class KeyPositions:
             return None
         self._starts[index] = start
         start += len(key)
-        return number(data[start : data.find(b"\n", start)])
+        return count(data[start : data.find(b"\n", start)])
+
+
+def zone_sum(data: bytes, key: bytes) -> int | None:
+    """Return the sum of a counter that kernels before 4.8 keep for each zone: `pgscan_direct_normal` and others."""
+    found = [number_after(data, b"\n" + key + b"_" + zone + b" ") for zone in ZONES]
+    known = [pages for pages in found if pages is not None]
+    return sum(known) if known else None
 
 
 class PagingProbe:
@@ -83,9 +92,14 @@ class PagingProbe:
         self._gaps = Gaps(self.name, "not provided by this kernel")
 
     def read(self) -> ProbeSample:
-        numbers = self._positions.numbers(b"\n" + self._vmstat.read() + b"\n")
+        data = b"\n" + self._vmstat.read() + b"\n"
+        numbers = self._positions.numbers(data)
+        for index in _PER_ZONE:
+            if numbers[index] is None:
+                numbers[index] = zone_sum(data, FIELDS[index][0])
         values: list[Value] = [
-            None if count is None else count * factor for count, factor in zip(numbers, _FACTORS, strict=True)
+            None if number is None or number * factor > LARGEST else number * factor
+            for number, factor in zip(numbers, _FACTORS, strict=True)
         ]
         if values.count(None) == len(values):
             raise Unavailable("/proc/vmstat: none of the expected lines is there")

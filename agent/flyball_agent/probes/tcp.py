@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from flyball_agent.probes.columns import ONE, Gaps, GroupedColumns
-from flyball_agent.probes.files import KernelFile, number
+from flyball_agent.probes.files import KernelFile, count
 from flyball_agent.probes.network import net_folder
 from flyball_agent.probes.probe import ProbeSample, Unavailable, Value
 from flyball_proto.metric import counter, gauge
@@ -55,5 +55,5 @@ class TcpProbe:
 
     def read(self) -> ProbeSample:
         fields = parse_tcp(b"\n" + self._snmp.read())
-        values: list[Value] = [number(fields.get(name, b"")) for name in _NAMES]
+        values: list[Value] = [count(fields.get(name, b"")) for name in _NAMES]
         return ProbeSample(self._columns, values, self._gaps.unavailable(self._columns, values))

@@ -1,4 +1,4 @@
-"""Temperatures and fans, from hwmon, or from the thermal zones if hwmon has no temperatures."""
+"""Temperatures and fans, from hwmon and from the thermal zones that hwmon does not have."""
 
 from pathlib import Path
 
@@ -13,6 +13,10 @@ _LABELS = ("chip", "sensor")
 MILLI = 1000
 PLAUSIBLE_CELSIUS = (-60, 250)  # unconnected sensors read −128, 255 or 65261.85
 MAX_RPM = 60_000
+
+MAX_ZONES = 32
+PACKAGE_LABELS = ("Package id", "Physical id")  # the second in older kernels
+PACKAGE_ZONE, PACKAGE_CHIP = "x86_pkg_temp", "coretemp"  # the same sensors
 
 TEMPERATURE = gauge("temperature_celsius", "celsius", "Temperature of a sensor of the host.", _LABELS, MILLI)
 CRITICAL = gauge(
@@ -63,9 +67,24 @@ def inputs(hwmon: Path, prefix: str) -> list[str]:
     for chip in entries(hwmon):
         names = [name[:-6] for name in entries(hwmon / chip) if name.startswith(prefix) and name.endswith("_input")]
         labels = {name: read_text(hwmon / chip / f"{name}_label") or "" for name in names}
-        package = any(label.startswith("Package") for label in labels.values())
+        package = any(label.startswith(PACKAGE_LABELS) for label in labels.values())
         found += [f"{chip}/{name}" for name in names if not (package and labels[name].startswith("Core "))]
     return found
+
+
+def other_zones(zones: Path, hwmon: Path) -> list[str]:
+    """Return the thermal zones that are not also chips of hwmon, where the kernel lists most of them.
+
+    It writes the type of a zone as the name of a chip with underscores: `cpu-thermal` is `cpu_thermal`.
+    """
+    chips = {(read_text(hwmon / chip / "name") or "").replace("-", "_") for chip in entries(hwmon)} - {""}
+    found = []
+    for name in entries(zones):
+        kind = (read_text(zones / name / "type") or "").replace("-", "_")
+        known = kind in chips or (kind == PACKAGE_ZONE and PACKAGE_CHIP in chips)
+        if name.startswith("thermal_zone") and not known:
+            found.append(name)
+    return found[:MAX_ZONES]
 
 
 def sensor_labels(path: Path) -> tuple[str, str]:
@@ -97,13 +116,13 @@ class TemperatureProbe:
         self._gaps = Gaps(self.name, "the sensor has no plausible value", Reason.UNSUPPORTED)
         self._sensors: Devices[Sensor] = Devices(lambda: inputs(hwmon, "temp"), lambda name: _sensor(hwmon / name))
         self._zones: Devices[Sensor] = Devices(
-            lambda: [name for name in entries(zones) if name.startswith("thermal_zone")],
+            lambda: other_zones(zones, hwmon),
             lambda name: _zone(zones / name),
         )
         self._fans: Devices[Sensor] = Devices(lambda: inputs(hwmon, "fan"), lambda name: _sensor(hwmon / name))
 
     def read(self) -> ProbeSample:
-        sensors = list((self._sensors.current() or self._zones.current()).values())
+        sensors = [*self._sensors.current().values(), *self._zones.current().values()]
         fans = list(self._fans.current().values())
         if not sensors and not fans:
             for devices in (self._sensors, self._zones, self._fans):

@@ -93,6 +93,20 @@ def test_the_root_group_limits_nothing(tmp_path: Path) -> None:
         CgroupProbe(root, root).read()
 
 
+def test_the_group_of_a_container_is_not_that_of_the_host(tmp_path: Path) -> None:
+    """With the host's root elsewhere, the limits of the agent's own container are not reported."""
+    files = {
+        "proc/self/cgroup": "0::/kubepods/pod1\n",
+        "sys/fs/cgroup/cgroup.controllers": "",
+        "sys/fs/cgroup/kubepods/pod1/memory.current": "1\n",
+        "sys/fs/cgroup/kubepods/pod1/memory.max": "9\n",
+    }
+    write_tree(tmp_path, files)
+    with pytest.raises(Absent, match="root control group"):
+        CgroupProbe(tmp_path / "proc", tmp_path / "sys", tmp_path).read()
+    assert CgroupProbe(tmp_path / "proc", tmp_path / "sys").read().columns
+
+
 def test_a_path_outside_the_mount_means_the_root(tmp_path: Path) -> None:
     """A path that is not visible in the container means the root of the mount."""
     (tmp_path / "a").mkdir()
@@ -111,3 +125,16 @@ def test_memory_is_never_negative(limit: int | None, used: int | None, cache: in
 def test_no_text_crashes_the_parser(text: str) -> None:
     """Every parsed path is absolute."""
     assert all(path.startswith("/") for path in parse_membership(text + "\n0::" + text).values())
+
+
+def test_a_group_above_its_limit_is_full() -> None:
+    """After the limit was lowered the group may use more than it: the share is 1, not more."""
+    assert memory_values(100, 500, 0) == [100, 500, 500, 1.0]
+
+
+def test_a_limit_of_more_cores_than_any_host_has_is_unknown(tmp_path: Path) -> None:
+    """A damaged limit is not reported."""
+    write_tree(tmp_path, {"fs/cgroup/cgroup.controllers": "cpu", "fs/cgroup/cpu.max": f"{10**18} 1\n"})
+    sample = CgroupProbe(tmp_path, tmp_path).read()
+    assert values_by_name(sample)["cgroup_cpu_limit_cores",] is None
+    assert not list(broken_rules(sample))

@@ -108,3 +108,17 @@ def test_a_core_that_goes_offline_loses_its_column(tmp_path: Path) -> None:
     assert not list(broken_rules(sample))
     write_tree(tmp_path, {"stat": stat(3, ticks=210)})
     assert values_by_name(probe.read())["cpu_busy_ratio",] == 1.0
+
+
+@pytest.mark.parametrize("ticks", [-7, 2**64 - 7])
+def test_times_below_zero_are_refused(ticks: int) -> None:
+    """A time that ran below zero, which the kernel may print as almost 2**64, is a reason and not a value."""
+    line = f"9 0 9 {ticks} 0 0 0 0 0 0\n"
+    with pytest.raises(Unavailable, match="negative or too large"):
+        parse_stat(f"cpu  {line}cpu0 {line}intr 1\n".encode())
+
+
+@pytest.mark.parametrize("text", [b"nan 1 1 1/2 3", b"-1 1 1 1/2 3", b"1 1e400 1 1/2 3"])
+def test_impossible_loads_are_unknown(text: bytes) -> None:
+    """A load that is not a number, negative or infinite is unknown."""
+    assert parse_load(text) == [None, None, None]

@@ -86,3 +86,12 @@ def test_none_is_absent(tmp_path: Path) -> None:
     """A virtual machine has no power domains, so the probe is absent."""
     with pytest.raises(Absent):
         CpuEnergyProbe(tmp_path).read()
+
+
+def test_zones_of_the_same_name_have_different_labels(tmp_path: Path) -> None:
+    """Two zones with one name keep separate columns: their folders follow the name."""
+    files = {f"class/powercap/intel-rapl:{n}/name": "psys\n" for n in range(2)}
+    files |= {f"class/powercap/intel-rapl:{n}/energy_uj": f"{n}000000\n" for n in range(2)}
+    values = values_by_name(CpuEnergyProbe(write_tree(tmp_path, files)).read())
+    assert values["cpu_energy_joules_total", "psys intel-rapl:0"] == 0
+    assert values["cpu_energy_joules_total", "psys intel-rapl:1"] == 1

@@ -49,3 +49,45 @@ def test_a_core_without_a_number_is_left_out(tmp_path: Path) -> None:
     files = {f"{CPUS}/cpu0/cpufreq/scaling_cur_freq": "<unknown>\n", f"{CPUS}/cpu1/cpufreq/scaling_cur_freq": "7000\n"}
     values = values_by_name(CpuFrequencyProbe(write_tree(tmp_path, files)).read())
     assert values["cpu_frequency_min_hertz",] == 7_000_000
+
+
+def package(cpu: int, package: int, core: int) -> dict[str, str]:
+    """Return one hardware thread of an Intel processor; its package has throttled 40 times for 1.5 s."""
+    folder = f"{CPUS}/cpu{cpu}"
+    return {
+        f"{folder}/topology/physical_package_id": f"{package}\n",
+        f"{folder}/topology/core_id": f"{core}\n",
+        f"{folder}/thermal_throttle/core_throttle_count": "5\n",
+        f"{folder}/thermal_throttle/package_throttle_count": f"4{package}\n",
+        f"{folder}/thermal_throttle/package_throttle_total_time_ms": "1500\n",
+    }
+
+
+def test_threads_of_one_core_count_once(tmp_path: Path) -> None:
+    """Both hardware threads of a core count its throttles, and all threads those of their package."""
+    files = package(0, 0, 0) | package(1, 0, 1) | package(2, 1, 0) | package(3, 0, 0)
+    sample = CpuFrequencyProbe(write_tree(tmp_path, files)).read()
+    values = values_by_name(sample)
+    assert values["cpu_thermal_throttles_total",] == 15
+    assert values["cpu_package_throttles_total", "0"] == 40
+    assert values["cpu_package_throttles_total", "1"] == 41
+    assert values["cpu_package_throttled_seconds_total", "1"] == 1.5
+    assert len(sample.columns) == 8
+    assert not list(broken_rules(sample))
+
+
+def test_packages_are_read_without_a_cpufreq_driver(tmp_path: Path) -> None:
+    """If only the packages count throttles, their counters are reported."""
+    files = {f"{CPUS}/cpu0/thermal_throttle/package_throttle_count": "7\n"}
+    values = values_by_name(CpuFrequencyProbe(write_tree(tmp_path, files)).read())
+    assert values["cpu_package_throttles_total", "0"] == 7
+
+
+def test_an_impossible_clock_is_left_out(tmp_path: Path) -> None:
+    """A clock of 4 THz is nonsense and does not spoil the mean of the others."""
+    files = {
+        f"{CPUS}/cpu0/cpufreq/scaling_cur_freq": "4294967295\n",
+        f"{CPUS}/cpu1/cpufreq/scaling_cur_freq": "2000000\n",
+    }
+    values = values_by_name(CpuFrequencyProbe(write_tree(tmp_path, files)).read())
+    assert values["cpu_frequency_max_hertz",] == 2_000_000_000

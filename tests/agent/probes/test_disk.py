@@ -68,3 +68,11 @@ def test_no_bytes_crash_the_parser(data: bytes) -> None:
     """For any line, each metric has a value or None."""
     for row in parse_diskstats(data + b"\n 8 0 sda " + data + b" 1" * 14):
         assert len(disk_values(row)) == len(METRICS)
+
+
+def test_a_disk_that_is_listed_twice_has_its_columns_once(tmp_path: Path) -> None:
+    """While disks come and go, the kernel may list one twice; the later line counts."""
+    line = " 8 0 sda {} 0 8 1 1 0 8 1 0 1 1\n"
+    sample = DiskProbe(write_tree(tmp_path, {"diskstats": line.format(1) + line.format(5)}), tmp_path).read()
+    assert values_by_name(sample)["disk_reads_total", "sda"] == 5
+    assert not list(broken_rules(sample))

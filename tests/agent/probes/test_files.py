@@ -13,8 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flyball_agent.probes.files import (
+    LARGEST,
     RETRY_EVERY,
     KernelFile,
+    count,
+    counts,
     entries,
     number,
     number_after,
@@ -127,12 +130,34 @@ def test_descriptors_are_closed(tmp_path: Path) -> None:
     assert len(entries(Path("/proc/self/fd"))) <= before + 1
 
 
-@given(st.integers(), st.binary(max_size=20).filter(lambda tail: b"\n" not in tail))
+@given(st.integers(0, LARGEST), st.binary(max_size=20).filter(lambda tail: b"\n" not in tail))
 def test_finds_the_number_behind_a_key(value: int, tail: bytes) -> None:
     """The number behind the key is found in any line; anything else gives None."""
     data = b"\nother 1\nkey " + str(value).encode() + b"\nlast " + tail
     assert number_after(data, b"\nkey ") == value
     assert number_after(data, b"\nmissing ") is None
+
+
+@pytest.mark.parametrize("text", [b"-1", b"18446744073709551615", b"9223372036854775808", b"1.5", b"", b"x"])
+def test_a_counter_that_is_negative_or_too_large_is_unknown(text: bytes) -> None:
+    """A counter that has run below zero, or that a record cannot hold, has no value."""
+    assert count(text) is None
+    assert counts((b"1", text)) is None
+    assert number_after(b"\nkey " + text + b"\n", b"\nkey ") is None
+
+
+def test_the_factor_counts_for_the_limit() -> None:
+    """A number that fits into a record, but not in bytes, has no value."""
+    assert count(b"%d" % LARGEST) == LARGEST
+    assert count(b"%d" % LARGEST, 512) is None
+    assert counts((b"7", b"%d" % LARGEST), 512) is None
+    assert counts((b"7", b"8"), 512) == [7, 8]
+    assert number_after(b"\nkey 3 kB\n", b"\nkey ", b" kB", 1024) == 3072
+
+
+def test_a_name_with_a_zero_byte_cannot_be_read(tmp_path: Path) -> None:
+    """A name that came from a damaged file gives no text and no error."""
+    assert read_text(tmp_path / "eth0\0") is None
 
 
 @given(st.binary())

@@ -1,10 +1,11 @@
 """Tests of the file system probe."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from flyball_agent.probes.filesystem import METRICS, FilesystemProbe
+from flyball_agent.probes.filesystem import METRICS, FilesystemProbe, space_values
 from flyball_agent.probes.probe import Absent
 from flyball_agent.probes.testing import broken_rules, values_by_name, write_tree
 from flyball_proto.unavailable_reading import Reason
@@ -51,3 +52,26 @@ def test_none_is_absent(tmp_path: Path) -> None:
     with pytest.raises(Absent) as caught:
         FilesystemProbe(tmp_path).read()
     assert "probes.filesystems" in caught.value.remedy
+
+
+def test_host_paths_are_below_the_root(tmp_path: Path) -> None:
+    """In a container the mounts are those of process 1, found below the root and named as on the host."""
+    missing = "2 1 8:2 / /gone rw - ext4 /dev/sdb1 rw\n"
+    host = write_tree(tmp_path, {"proc/1/mountinfo": f"1 0 8:1 / / rw - ext4 /dev/sda1 rw\n{missing}"})
+    write_tree(tmp_path, {"proc/self/mountinfo": "1 0 0:50 / /container rw - ext4 /dev/sdz rw\n"})
+    sample = FilesystemProbe(host / "proc", root=host).read()
+    assert {column.labels for column in sample.columns} == {("/",)}
+    assert not list(broken_rules(sample))
+    wanted = FilesystemProbe(host / "proc", ("/proc", "/etc/none"), root=host).read()
+    assert [missing.resource for missing in wanted.unavailable] == ["/etc/none"]
+
+
+def test_a_file_system_stays_writable_when_the_agents_mount_is_not() -> None:
+    """A sandbox or a container mounts everything read-only for the agent; the list of mounts knows the file system."""
+    everything = os.statvfs("/")
+    fields = {name: getattr(everything, name) for name in dir(everything) if name.startswith("f_")}
+    sequence = [fields[name] for name in (
+        "f_bsize", "f_frsize", "f_blocks", "f_bfree", "f_bavail", "f_files", "f_ffree", "f_favail",
+    )]  # fmt: skip
+    status = os.statvfs_result((*sequence, fields["f_flag"] | os.ST_RDONLY, 255, 0))
+    assert [space_values(status, known)[-1] for known in (False, True, None)] == [0, 1, 1]

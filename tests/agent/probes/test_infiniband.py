@@ -89,3 +89,40 @@ def test_no_bytes_crash_the_parsers(data: bytes) -> None:
     code = parse_state(data)
     assert code is None or STATES[code]
     assert parse_rate(data + b" Gb/sec") is None or b"Gb" in data + b" Gb/sec"
+
+
+def test_full_counters_of_32_bits_are_unknown(tmp_path: Path) -> None:
+    """A counter that stays at its largest value does not count any more: it is unknown, not constant."""
+    folder = "class/infiniband/mlx5_0/ports/1/counters"
+    files = port() | {f"{folder}/port_xmit_data": "4294967295\n", f"{folder}/port_rcv_data": "4294967296\n"}
+    sample = InfinibandProbe(write_tree(tmp_path, files)).read()
+    values = values_by_name(sample)
+    assert values["infiniband_sent_bytes_total", "mlx5_0", "1"] is None
+    assert values["infiniband_received_bytes_total", "mlx5_0", "1"] == 4 * 2**32
+    assert "32 bits" in sample.unavailable[0].detail
+
+
+def test_counters_of_64_bits_are_preferred(tmp_path: Path) -> None:
+    """Old drivers have them in a folder of their own, beside those of 32 bits."""
+    folder = "class/infiniband/mlx5_0/ports/1/counters_ext"
+    files = port() | {f"{folder}/port_xmit_data_64": "4294967295\n", f"{folder}/port_rcv_packets_64": "77\n"}
+    values = values_by_name(InfinibandProbe(write_tree(tmp_path, files)).read())
+    assert values["infiniband_sent_bytes_total", "mlx5_0", "1"] == 4 * 4294967295
+    assert values["infiniband_received_packets_total", "mlx5_0", "1"] == 77
+    assert values["infiniband_sent_packets_total", "mlx5_0", "1"] == 3
+
+
+def test_adapters_without_port_counters_have_others(tmp_path: Path) -> None:
+    """The traffic of an EFA adapter is in its own counters, and in bytes."""
+    folder = "class/infiniband/rdmap0/ports/1/hw_counters"
+    files = {f"{folder}/tx_bytes": "1000\n", f"{folder}/rx_bytes": "2000\n", f"{folder}/tx_pkts": "3\n"}
+    values = values_by_name(InfinibandProbe(write_tree(tmp_path, files)).read())
+    assert values["infiniband_sent_bytes_total", "rdmap0", "1"] == 1000
+    assert values["infiniband_received_bytes_total", "rdmap0", "1"] == 2000
+    assert values["infiniband_sent_packets_total", "rdmap0", "1"] == 3
+
+
+@pytest.mark.parametrize("text", [b"1e999 Gb/sec", b"-5 Gb/sec", b"nan Gb/sec", b"1e9 Gb/sec"])
+def test_an_impossible_rate_is_unknown(text: bytes) -> None:
+    """A rate that no adapter reaches is unknown."""
+    assert parse_rate(text) is None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_agent.probes.memory import METRICS, MemoryProbe, parse_meminfo
+from flyball_agent.probes.memory import METRICS, MemoryProbe, estimate_available, parse_meminfo
 from flyball_agent.probes.probe import Unavailable
 from flyball_agent.probes.testing import broken_rules, values_by_name, write_tree
 
@@ -84,3 +84,40 @@ def test_reads_this_host() -> None:
     """The file of this kernel parses, and all values that every kernel has are known."""
     values = values_by_name(MemoryProbe(Path("/proc")).read())
     assert 0 < (values["memory_used_bytes",] or 0) < (values["memory_total_bytes",] or 0)
+
+
+OLD = """\
+MemTotal:       65536000 kB
+MemFree:         4096000 kB
+Active(file):   15000000 kB
+Inactive(file): 25500000 kB
+SReclaimable:    1500000 kB
+"""
+
+
+def test_old_kernels_get_the_estimate_of_new_ones(tmp_path: Path) -> None:
+    """Before Linux 3.14 the available memory is computed from the low watermark, which is 5/4 of the minimum."""
+    files = {"meminfo": OLD, "sys/vm/min_free_kbytes": "90112\n"}
+    values = values_by_name(MemoryProbe(write_tree(tmp_path, files)).read())
+    low = 112640
+    assert values["memory_available_bytes",] == (4096000 - low + 40500000 - low + 1500000 - low) * 1024
+
+
+def test_little_cache_is_available_by_half() -> None:
+    """Of a cache smaller than twice the watermark, half counts; the estimate is never negative."""
+    data = b"\nMemFree: 10 kB\nActive(file): 4 kB\nInactive(file): 4 kB\nSReclaimable: 2 kB\n"
+    assert estimate_available(data, 4 * 1024) == (10 - 5 + 8 - 4 + 2 - 1) * 1024
+    assert estimate_available(data, 1000 * 1024) == 0
+
+
+def test_without_the_watermark_the_estimate_is_unknown(tmp_path: Path) -> None:
+    """If a part of the formula cannot be read, the available memory is unknown, with a reason."""
+    sample = MemoryProbe(write_tree(tmp_path, {"meminfo": OLD})).read()
+    assert values_by_name(sample)["memory_available_bytes",] is None
+    assert not list(broken_rules(sample))
+
+
+def test_more_free_swap_than_swap_is_unknown() -> None:
+    """A damaged file does not give a negative use of swap."""
+    values = dict(zip(METRICS, parse_meminfo(b"MemTotal: 9 kB\nSwapTotal: 1 kB\nSwapFree: 2 kB\n"), strict=True))
+    assert next(value for metric, value in values.items() if metric.name == "swap_used_bytes") is None

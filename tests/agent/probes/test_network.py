@@ -82,3 +82,19 @@ def test_no_bytes_crash_the_parser(data: bytes) -> None:
     """For any line, each metric has a value or None."""
     for _, fields in parse_net_dev(data + b"\nx:" + data + b" 1" * 12):
         assert len(interface_values(fields)) == len(METRICS)
+
+
+def test_an_interface_that_is_listed_twice_has_its_columns_once(tmp_path: Path) -> None:
+    """While interfaces come and go, the kernel may list one twice; the later line counts."""
+    text = "eth0: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\neth0: 2 2 0 0 0 0 0 0 2 2 0 0 0 0 0 0\n"
+    sample = NetworkProbe(write_tree(tmp_path, {"net/dev": text})).read()
+    assert values_by_name(sample)["network_received_bytes_total", "eth0"] == 2
+    assert not list(broken_rules(sample))
+
+
+def test_negative_counters_are_unknown(tmp_path: Path) -> None:
+    """A driver that reports a negative number gives unknown values with a reason."""
+    text = "eth0: -1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n"
+    sample = NetworkProbe(write_tree(tmp_path, {"net/dev": text})).read()
+    assert set(sample.values) == {None}
+    assert not list(broken_rules(sample))

@@ -42,3 +42,40 @@ def test_none_is_absent(tmp_path: Path) -> None:
     """Without an interface the probe is absent."""
     with pytest.raises(Absent):
         NetworkLinkProbe(tmp_path).read()
+
+
+def bond(names: str, states: dict[str, str]) -> dict[str, str]:
+    """Return a bond and the states of its links."""
+    files = link("bond0", "200000\n", "1\n") | {"class/net/bond0/bonding/slaves": f"{names}\n"}
+    for name, state in states.items():
+        files |= link(name, "100000\n", "1\n") | {f"class/net/{name}/bonding_slave/mii_status": f"{state}\n"}
+    return files
+
+
+def test_a_bond_reports_its_links(tmp_path: Path) -> None:
+    """Of the links of a bond, those are up that its monitor calls up."""
+    files = bond("eth0 eth1", {"eth0": "up", "eth1": "down"})
+    values = values_by_name(NetworkLinkProbe(write_tree(tmp_path, files)).read())
+    assert values["network_bond_links", "bond0"] == 2
+    assert values["network_bond_links_up", "bond0"] == 1
+    assert ("network_bond_links", "eth0") not in values
+
+
+def test_the_state_of_the_interface_serves_without_the_monitor(tmp_path: Path) -> None:
+    """Kernels before 3.14 have no state of the monitor: the state of the interface is used."""
+    files = bond("eth0", {}) | {"class/net/eth0/operstate": "up\n"}
+    values = values_by_name(NetworkLinkProbe(write_tree(tmp_path, files)).read())
+    assert values["network_bond_links_up", "bond0"] == 1
+
+
+def test_a_link_without_a_state_makes_the_number_unknown(tmp_path: Path) -> None:
+    """A link whose state cannot be read is not counted as down."""
+    sample = NetworkLinkProbe(write_tree(tmp_path, bond("eth0 gone", {"eth0": "up"}))).read()
+    assert values_by_name(sample)["network_bond_links_up", "bond0"] is None
+    assert not list(broken_rules(sample))
+
+
+def test_an_empty_bond_has_no_links(tmp_path: Path) -> None:
+    """A bond without links has zero of them, which is known."""
+    values = values_by_name(NetworkLinkProbe(write_tree(tmp_path, bond("", {}))).read())
+    assert (values["network_bond_links", "bond0"], values["network_bond_links_up", "bond0"]) == (0, 0)

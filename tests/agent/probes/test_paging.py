@@ -65,3 +65,21 @@ def test_a_file_without_known_lines_is_rejected(tmp_path: Path) -> None:
     """A file with other content is a failure with a reason."""
     with pytest.raises(Unavailable, match="vmstat"):
         PagingProbe(write_tree(tmp_path, {"vmstat": "hello\n"})).read()
+
+
+def test_old_kernels_count_reclaim_for_each_zone(tmp_path: Path) -> None:
+    """Before Linux 4.8 the pages scanned are the sum over the zones; throttled processes are not pages."""
+    text = (
+        "pswpin 0\npgscan_kswapd_dma 1\npgscan_kswapd_normal 20\n"
+        "pgscan_direct_dma32 300\npgscan_direct_movable 4000\npgscan_direct_throttle 50000\n"
+    )
+    values = values_by_name(PagingProbe(write_tree(tmp_path, {"vmstat": text})).read())
+    assert values["reclaim_background_pages_total",] == 21
+    assert values["reclaim_direct_pages_total",] == 4300
+
+
+def test_a_counter_that_is_too_large_in_bytes_is_unknown(tmp_path: Path) -> None:
+    """A number of pages that a record cannot hold in bytes has no value, and a reason."""
+    sample = PagingProbe(write_tree(tmp_path, {"vmstat": f"pswpin {2**62}\npgfault 7\n"})).read()
+    assert values_by_name(sample)["swap_in_bytes_total",] is None
+    assert not list(broken_rules(sample))

@@ -71,3 +71,28 @@ def test_none_is_absent(tmp_path: Path) -> None:
     """In a virtual machine without sensors the probe is absent."""
     with pytest.raises(Absent):
         TemperatureProbe(tmp_path).read()
+
+
+def zone(number: int, kind: str, text: str) -> dict[str, str]:
+    """Return a thermal zone."""
+    return {f"class/thermal/thermal_zone{number}/type": f"{kind}\n", f"class/thermal/thermal_zone{number}/temp": text}
+
+
+def test_zones_beside_hwmon_are_read_once(tmp_path: Path) -> None:
+    """Zones are read in addition to chips, but not those that are chips themselves, or the package of coretemp."""
+    files = CORETEMP | zone(0, "acpitz", "52300\n") | zone(1, "x86_pkg_temp", "61000\n") | zone(2, "cpu-thermal", "5\n")
+    files |= {"class/hwmon/hwmon7/name": "cpu_thermal\n"}
+    values = values_by_name(TemperatureProbe(write_tree(tmp_path, files)).read())
+    assert values == {
+        ("temperature_celsius", "coretemp.0", "Package id 0"): 61.0,
+        ("temperature_celsius", "thermal_zone0", "acpitz"): 52.3,
+        ("temperature_critical_celsius", "coretemp.0", "Package id 0"): 100.0,
+    }
+
+
+def test_the_old_label_of_a_package_is_known(tmp_path: Path) -> None:
+    """Older kernels call the package's sensor `Physical id 0`; the sensors of its cores are skipped there too."""
+    files = CORETEMP | {"class/hwmon/hwmon0/temp1_label": "Physical id 0\n"}
+    values = values_by_name(TemperatureProbe(write_tree(tmp_path, files)).read())
+    assert ("temperature_celsius", "coretemp.0", "Physical id 0") in values
+    assert len(values) == 2
