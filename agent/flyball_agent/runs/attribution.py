@@ -1,28 +1,52 @@
-"""Attributes a process to a run, from the best source: client, Slurm, Kubernetes, torchrun or control group."""
+"""Attributes a process to a run, from the best source: client, environment, scheduler, Kubernetes or launcher."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from flyball_agent.runs.cgroup import CgroupFacts, parse_cgroup
-from flyball_agent.runs.environment import clean, parse_environment, whole_number
-from flyball_agent.runs.registry import Client
+from flyball_agent.runs.cgroup import parse_cgroup
+from flyball_agent.runs.environment import clean, parse_environment, parse_labels
+from flyball_agent.runs.evidence import GpuOwners, ProcessEvidence
+from flyball_agent.runs.job_schedulers import (
+    by_flux,
+    by_grid_engine,
+    by_job_mapping,
+    by_lsf,
+    by_pbs,
+    by_slurm,
+    slurm_step,
+)
+from flyball_agent.runs.kubernetes import by_kubernetes, pod_of
+from flyball_agent.runs.launchers import by_mpi, by_ray, by_torchrun, by_wandb
+from flyball_agent.runs.process_files import ProcessFiles
+from flyball_agent.runs.ranks import rank_of
+from flyball_agent.runs.registry import ReportingProcess
 
-_MAX_COMMAND = 256
-_SECRET = re.compile(r"(pass(word|wd)?|token|secret|api[-_]?key|credential)s?", re.IGNORECASE)
-_NO_RUN_ID = "none"  # torchrun's id of a run without a name
-_RESERVED_STEPS = 0xFFFF_FFF0  # slurm.h: batch script, extern, interactive … count down from 2^32
+JOB = "job"
+"""The label of a client's process with the run that it would have without a client. Other ranks may have no client."""
 
-
-@dataclass(frozen=True, slots=True)
-class ProcessFiles:
-    """The content of files of `/proc/<pid>`. None: permission denied."""
-
-    environ: bytes | None = None
-    cgroup: bytes = b""
-    cmdline: bytes = b""
-    status: bytes = b""
-    stat: bytes = b""
+_NO_OWNERS = GpuOwners()
+_COPIED_LABELS = {
+    "SLURM_JOB_NAME": "slurm_job_name",
+    "SLURM_JOB_PARTITION": "slurm_partition",
+    "SLURM_JOB_ACCOUNT": "slurm_account",
+    "SLURM_CLUSTER_NAME": "slurm_cluster",
+    "PBS_JOBID": "pbs_job",
+    "PBS_JOBNAME": "pbs_job_name",
+    "PBS_QUEUE": "pbs_queue",
+    "LSB_JOBID": "lsf_job",
+    "LSB_JOBNAME": "lsf_job_name",
+    "LSB_QUEUE": "lsf_queue",
+    "FLUX_JOB_ID": "flux_job",
+    "PMIX_NAMESPACE": "pmix_namespace",
+    "RAY_JOB_ID": "ray_job",
+    "TORCHELASTIC_RUN_ID": "torchrun_id",
+    "TORCHELASTIC_RESTART_COUNT": "torchrun_restarts",
+    "LOCAL_RANK": "local_rank",
+    "WANDB_RUN_ID": "wandb_run",
+    "WANDB_NAME": "wandb_name",
+    "WANDB_PROJECT": "wandb_project",
+    "WANDB_SWEEP_ID": "wandb_sweep",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,134 +60,103 @@ class Attribution:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Evidence:
-    environment: Mapping[str, str]
-    cgroup: CgroupFacts
-    client: Client | None
-
-
-def attribute(files: ProcessFiles, client: Client | None = None) -> Attribution:
+def attribute(
+    files: ProcessFiles, client: ReportingProcess | None = None, *, host: str = "", owners: GpuOwners = _NO_OWNERS
+) -> Attribution:
     """Return the run from the first source that knows it, with the labels from all sources."""
-    evidence = _Evidence(parse_environment(files.environ or b""), parse_cgroup(files.cgroup), client)
+    evidence = ProcessEvidence(
+        host, parse_environment(files.environ or b""), parse_cgroup(files.cgroup), client, owners
+    )
+    source, run = _first(_SOURCES, evidence)
     labels = _labels(evidence)
-    for source, find in _SOURCES:
+    if source == "client" and (job := _first(_SOURCES[1:], evidence)[1]):
+        labels[JOB] = job
+    return Attribution(source, run, *(rank_of(evidence) if run else (0, 0)), labels)
+
+
+def _first(
+    sources: tuple[tuple[str, Callable[[ProcessEvidence], str]], ...], evidence: ProcessEvidence
+) -> tuple[str, str]:
+    for source, find in sources:
         if run := find(evidence):
-            rank, world_size = _rank(evidence)
-            return Attribution(source, run, rank, world_size, labels)
-    return Attribution("process", labels=labels)
+            return source, run
+    return "process", ""
 
 
-def _by_client(evidence: _Evidence) -> str:
+def _by_client(evidence: ProcessEvidence) -> str:
     return clean(evidence.client.run.encode()) if evidence.client is not None else ""
 
 
-def _by_slurm(evidence: _Evidence) -> str:
-    """Return the Slurm job; an array task is 1234_7. Without access to the environment the control group is used."""
-    environment = evidence.environment
-    array, task = environment.get("SLURM_ARRAY_JOB_ID"), environment.get("SLURM_ARRAY_TASK_ID")
-    if array and task:
-        return f"slurm-{array}_{task}"
-    job = environment.get("SLURM_JOB_ID") or evidence.cgroup.slurm_job
-    return f"slurm-{job}" if job else ""
+def _by_environment(evidence: ProcessEvidence) -> str:
+    """Return the name that the user has chosen."""
+    return evidence.environment.get("FLYBALL_RUN", "")
 
 
-def _by_kubernetes(evidence: _Evidence) -> str:
-    environment = evidence.environment
-    name, namespace = environment.get("POD_NAME"), environment.get("POD_NAMESPACE") or environment.get("NAMESPACE")
-    if name and evidence.cgroup.pod_uid:
-        return f"pod-{namespace}/{name}" if namespace else f"pod-{name}"
-    return f"pod-{evidence.cgroup.pod_uid}" if evidence.cgroup.pod_uid else ""
-
-
-def _by_torchrun(evidence: _Evidence) -> str:
-    environment = evidence.environment
-    if (run := environment.get("TORCHELASTIC_RUN_ID")) and run != _NO_RUN_ID:
-        return f"torchrun-{run}"
-    address, port = environment.get("MASTER_ADDR"), environment.get("MASTER_PORT")
-    return f"torchrun-{address}:{port}" if address and port and "RANK" in environment else ""
-
-
-def _by_cgroup(evidence: _Evidence) -> str:
+def _by_cgroup(evidence: ProcessEvidence) -> str:
+    """Return the container, or the unit of this host: units of one name exist on many hosts."""
     if evidence.cgroup.container:
         return f"container-{evidence.cgroup.container[:12]}"
-    return f"unit-{clean(evidence.cgroup.unit.encode())}" if evidence.cgroup.unit else ""
+    unit = clean(evidence.cgroup.unit.encode())
+    return f"unit-{evidence.host}:{unit}" if unit else ""
 
 
-_SOURCES: tuple[tuple[str, Callable[[_Evidence], str]], ...] = (
+_SOURCES: tuple[tuple[str, Callable[[ProcessEvidence], str]], ...] = (
     ("client", _by_client),
-    ("slurm", _by_slurm),
-    ("kubernetes", _by_kubernetes),
-    ("torchrun", _by_torchrun),
+    ("environment", _by_environment),
+    ("slurm", by_slurm),
+    ("pbs", by_pbs),
+    ("lsf", by_lsf),
+    ("flux", by_flux),
+    ("grid_engine", by_grid_engine),
+    ("job_mapping", by_job_mapping),
+    ("ray", by_ray),  # before Kubernetes: a job of Ray has workers in many pods
+    ("kubernetes", by_kubernetes),
+    ("torchrun", by_torchrun),
+    ("mpi", by_mpi),
+    ("wandb", by_wandb),
     ("cgroup", _by_cgroup),
 )
 
 
-def _rank(evidence: _Evidence) -> tuple[int, int]:
-    """Return rank and world size. torchrun's come before Slurm's: its launcher is one Slurm task with many ranks."""
-    if evidence.client is not None and evidence.client.world_size:
-        return evidence.client.rank, evidence.client.world_size
-    rank = whole_number(evidence.environment, "RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "JOB_COMPLETION_INDEX")
-    world_size = whole_number(evidence.environment, "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS")
-    return rank or 0, world_size or 0
+def _labels(evidence: ProcessEvidence) -> dict[str, str]:
+    """Return the labels of the client or the environment, and the facts, which they cannot override."""
+    client, chosen = evidence.client, evidence.environment.get("FLYBALL_LABELS", "")
+    labels = parse_labels(chosen) | (dict(client.labels) if client is not None else {})
+    facts = {label: evidence.environment.get(name, "") for name, label in _COPIED_LABELS.items()}
+    facts |= _slurm_labels(evidence) | _grid_engine_labels(evidence) | _container_labels(evidence)
+    facts["mapped_jobs"] = ",".join(evidence.owners.jobs)
+    return labels | {label: value for label, value in facts.items() if value}
 
 
-def _step(evidence: _Evidence) -> str:
-    """Return the step of a Slurm job; empty for a batch script."""
-    step = evidence.environment.get("SLURM_STEP_ID") or evidence.cgroup.slurm_step
-    reserved = step.isascii() and step.isdecimal() and int(step) >= _RESERVED_STEPS
-    return "" if reserved else step
-
-
-def _labels(evidence: _Evidence) -> dict[str, str]:
+def _slurm_labels(evidence: ProcessEvidence) -> dict[str, str]:
     environment, cgroup = evidence.environment, evidence.cgroup
-    found = {
+    return {
         "slurm_job": environment.get("SLURM_JOB_ID") or cgroup.slurm_job,
-        "slurm_step": _step(evidence),
-        "slurm_job_name": environment.get("SLURM_JOB_NAME", ""),
-        "slurm_partition": environment.get("SLURM_JOB_PARTITION", ""),
-        "slurm_account": environment.get("SLURM_JOB_ACCOUNT", ""),
-        "slurm_cluster": environment.get("SLURM_CLUSTER_NAME", ""),
-        "pod_uid": cgroup.pod_uid,
-        "pod": (environment.get("POD_NAME") or environment.get("HOSTNAME", "")) if cgroup.pod_uid else "",
-        "namespace": (environment.get("POD_NAMESPACE") or environment.get("NAMESPACE", "")) if cgroup.pod_uid else "",
-        "torchrun_id": environment.get("TORCHELASTIC_RUN_ID", ""),
-        "torchrun_restarts": environment.get("TORCHELASTIC_RESTART_COUNT", ""),
-        "local_rank": environment.get("LOCAL_RANK", ""),
-        "container": cgroup.container[:12],
-        "unit": clean(cgroup.unit.encode()),
+        "slurm_step": slurm_step(environment.get("SLURM_STEP_ID") or cgroup.slurm_step),
     }
-    labels = dict(evidence.client.labels) if evidence.client is not None else {}
-    return labels | {key: value for key, value in found.items() if value}
 
 
-def parse_command(cmdline: bytes, stat: bytes) -> str:
-    """Return the command line on one short line, with the values of options that look secret replaced by ***.
-
-    Without a command line it is the short name of the process.
-    """
-    words: list[str] = []
-    hide_next = False
-    for word in cmdline.rstrip(b"\0").split(b"\0")[:64]:
-        text = clean(word, _MAX_COMMAND)
-        name, equals, _ = text.partition("=")
-        secret = name.startswith("-") and _SECRET.search(name) is not None
-        words.append("***" if hide_next else f"{name}=***" if secret and equals else text)
-        hide_next = secret and not equals
-    command = " ".join(word for word in words if word)[:_MAX_COMMAND]
-    return command or clean(stat[stat.find(b"(") + 1 : stat.rfind(b")")], _MAX_COMMAND)
+def _grid_engine_labels(evidence: ProcessEvidence) -> dict[str, str]:
+    """Return the labels of a Grid Engine job. Its variables have general names."""
+    if not by_grid_engine(evidence):
+        return {}
+    environment = evidence.environment
+    return {
+        "sge_job": environment["JOB_ID"],
+        "sge_job_name": environment.get("JOB_NAME", ""),
+        "sge_queue": environment.get("QUEUE", ""),
+    }
 
 
-def parse_start_ticks(stat: bytes) -> int | None:
-    """Parse the start time in clock ticks since boot: field 22. The process name before it may contain anything."""
-    fields = stat[stat.rfind(b")") + 1 :].split()
-    return int(fields[19]) if len(fields) > 19 and fields[19].isdigit() else None
-
-
-def parse_uid(status: bytes) -> int | None:
-    """Parse the real user id of the process."""
-    for line in status.splitlines():
-        if line.startswith(b"Uid:"):
-            fields = line.split()
-            return int(fields[1]) if len(fields) > 1 and fields[1].isdigit() else None
-    return None
+def _container_labels(evidence: ProcessEvidence) -> dict[str, str]:
+    cgroup = evidence.cgroup
+    labels = {"container": cgroup.container[:12], "unit": clean(cgroup.unit.encode())}
+    if cgroup.pod_uid:
+        namespace, pod = pod_of(evidence)
+        labels |= {
+            "pod_uid": cgroup.pod_uid,
+            "pod": pod or evidence.environment.get("HOSTNAME", ""),
+            "namespace": namespace,
+            "container_name": evidence.pod.container if evidence.pod is not None else "",
+        }
+    return labels

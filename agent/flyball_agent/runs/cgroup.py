@@ -7,7 +7,10 @@ _POD = re.compile(r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}
 _CONTAINER = re.compile(r"(?:^|[-/:])([0-9a-f]{64})(?:\.scope)?(?:/|$)")
 _SLURM = re.compile(r"/(?:[^/]*_)?slurm[^/]*/(?:.*/)?job_(\d+)(?:/step_(\w+))?")
 _SERVICE = re.compile(r"([^/]+\.service)")
-_SYSTEM_SERVICE = re.compile(r"^(user@\d+|init|dbus|ssh|sshd|systemd-.*|docker|containerd|kubelet|slurmd)\.service$")
+_SYSTEM_SERVICE = re.compile(
+    r"^(user@\d+|init|dbus|ssh|sshd|systemd-.*|docker|containerd|kubelet|slurmd|nvidia-.*|dcgm.*|flyball-agent|"
+    r"display-manager|gdm\d?|lightdm|sddm)\.service$"
+)
 
 
 @dataclass(frozen=True, slots=True)

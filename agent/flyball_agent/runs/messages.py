@@ -1,25 +1,27 @@
 """Messages on the socket for training processes: one JSON object per line, in both directions."""
 
-import math
+import re
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from flyball_proto.v1 import telemetry_pb2 as pb
+from flyball_agent.runs.environment import MAX_LABELS, clean
+from flyball_agent.runs.json_constants import replace_constants
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Small = Annotated[int, Meta(ge=0, lt=2**31)]
 Amount = Annotated[float, Meta(ge=0)]
+LabelValue = str | int | float | bool | None
 
 
 class Level(msgspec.Struct, frozen=True):
     """The progress of one level of a hierarchical learner since the previous report."""
 
     level: Name
-    items: Amount
-    seconds: Amount
+    items: Amount | None
+    seconds: Amount | None
 
 
 class Hello(msgspec.Struct, frozen=True, tag_field="kind", tag="hello"):
@@ -28,7 +30,8 @@ class Hello(msgspec.Struct, frozen=True, tag_field="kind", tag="hello"):
     run: Name
     rank: Small = 0
     world_size: Annotated[int, Meta(ge=1, lt=2**31)] = 1
-    labels: Annotated[dict[str, str], Meta(max_length=16)] = {}
+    total_steps: Count | None = None
+    labels: Annotated[dict[str, LabelValue], Meta(max_length=MAX_LABELS)] = {}
 
 
 class StepsMessage(msgspec.Struct, frozen=True, tag_field="kind", tag="steps"):
@@ -43,7 +46,7 @@ class StepsMessage(msgspec.Struct, frozen=True, tag_field="kind", tag="steps"):
     loss: float | str | None = None
     allocated_peak_bytes: Count | None = None
     reserved_peak_bytes: Count | None = None
-    section_seconds: Annotated[dict[str, float], Meta(max_length=32)] = {}
+    section_seconds: Annotated[dict[str, float | None], Meta(max_length=32)] = {}
     levels: Annotated[list[Level], Meta(max_length=64)] = []
 
 
@@ -60,33 +63,41 @@ class Envelope(msgspec.Struct, frozen=True):
 Message = Hello | StepsMessage | Goodbye
 KINDS = ("hello", "steps", "goodbye")
 
-_decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
+_decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message, strict=False)  # 1200.0 is a step as well
 _envelope = msgspec.json.Decoder(Envelope)
+_PLACE = re.compile(r"^(?P<fault>.*) - at `\$\.?(?P<key>.*)`$")
+_MISSING = re.compile(r"^Object missing required field `(?P<key>.*)`$")
 
 OK = b'{"kind":"ok"}\n'
 
 
 class BadLine(Exception):
-    """A line that is not a valid message. `fatal` means that the peer does not use this protocol."""
-
-    def __init__(self, text: str, *, fatal: bool) -> None:
-        super().__init__(text)
-        self.fatal = fatal
+    """A line that is not a valid message. It names the key and what was expected."""
 
 
 def decode(line: bytes) -> Message | Envelope:
     """Decode one line. The result is an `Envelope` if the kind is unknown to this agent."""
     try:
-        return _decoder.decode(line)
+        return _checked(_decoder.decode(line))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        fault = str(error)
+        fault = error
+    replaced = replace_constants(line)
+    if replaced is not line:
+        return decode(replaced)
     try:
         envelope = _envelope.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise BadLine(f"not a valid message: {fault}", fatal=True) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadLine(_of_line(error)) from None
     if envelope.kind in KINDS:
-        raise BadLine(f"{envelope.kind}: {fault}", fatal=False)
+        raise BadLine(f"{envelope.kind}: {_of_key(fault)}")
     return envelope
+
+
+def labels_of(hello: Hello) -> dict[str, str]:
+    """Return the labels as printable text, numbers without a useless fraction, and without empty ones."""
+    labels = {"total_steps": hello.total_steps} if hello.total_steps is not None else {}
+    texts = {clean(key.encode(), 60): _as_text(value) for key, value in (hello.labels | labels).items()}
+    return {key: text for key, text in texts.items() if key and text}
 
 
 def error_line(text: str) -> bytes:
@@ -99,67 +110,38 @@ def ignored_line(kind: str) -> bytes:
     return msgspec.json.encode({"kind": "ignored", "ignored": kind}) + b"\n"
 
 
-def step_report(hello: Hello, steps: StepsMessage, *, pid: int, uid: int) -> pb.StepReport:
-    """Return the report for the record. The process id and user id come from the kernel."""
-    report = pb.StepReport(
-        run=hello.run,
-        rank=hello.rank,
-        world_size=hello.world_size,
-        pid=pid,
-        uid=uid,
-        step=steps.step,
-        steps=steps.steps,
-        step_seconds=steps.step_seconds,
-        data_wait_seconds=steps.data_wait_seconds,
-        tokens=steps.tokens,
-        samples=steps.samples,
-        loss=_number(steps.loss),
-        allocated_peak_bytes=steps.allocated_peak_bytes,
-        reserved_peak_bytes=steps.reserved_peak_bytes,
-    )
-    for section, seconds in steps.section_seconds.items():
-        report.section_seconds[section[:60]] = seconds
-    for level in steps.levels:
-        report.levels.add(level=level.level[:60], items=level.items, seconds=level.seconds)
-    return report
+def _checked(message: Message) -> Message:
+    """Return a message whose run has one spelling, here and in the list of processes."""
+    if isinstance(message, Hello):
+        run = clean(message.run.encode())
+        if not run:
+            raise BadLine("hello: run: expected a name with printable characters")
+        return message if run == message.run else msgspec.structs.replace(message, run=run)
+    if isinstance(message, StepsMessage) and message.step_seconds == float("inf"):
+        raise BadLine("steps: step_seconds: expected a finite number")
+    return message
 
 
-def merge(into: pb.StepReport, later: pb.StepReport) -> None:
-    """Merge a later report of the same rank: add sums, keep the larger peaks and the last step."""
-    into.step, into.world_size = later.step, later.world_size
-    into.steps = min(2**32 - 1, into.steps + later.steps)
-    into.step_seconds += later.step_seconds
-    if later.HasField("data_wait_seconds"):
-        into.data_wait_seconds += later.data_wait_seconds
-    if later.HasField("tokens"):
-        into.tokens += later.tokens
-    if later.HasField("samples"):
-        into.samples += later.samples
-    if later.HasField("allocated_peak_bytes"):
-        into.allocated_peak_bytes = max(into.allocated_peak_bytes, later.allocated_peak_bytes)
-    if later.HasField("reserved_peak_bytes"):
-        into.reserved_peak_bytes = max(into.reserved_peak_bytes, later.reserved_peak_bytes)
-    if later.HasField("loss"):
-        into.loss = later.loss
-    for section, seconds in later.section_seconds.items():
-        if section in into.section_seconds or len(into.section_seconds) < 32:
-            into.section_seconds[section] += seconds
-    _merge_levels(into, later)
+def _as_text(value: LabelValue) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return clean((str(value).lower() if isinstance(value, bool) else str(value)).encode())
 
 
-def _merge_levels(into: pb.StepReport, later: pb.StepReport) -> None:
-    known = {level.level: level for level in into.levels}
-    for level in later.levels:
-        if level.level in known:
-            known[level.level].items += level.items
-            known[level.level].seconds += level.seconds
-        elif len(into.levels) < 64:
-            into.levels.add(level=level.level, items=level.items, seconds=level.seconds)
+def _of_key(error: Exception) -> str:
+    """Return the fault with the key first: `rank: expected int >= 0`."""
+    text = str(error)
+    if missing := _MISSING.match(text):
+        return f"{missing['key']}: expected this field, it is missing"
+    if not (place := _PLACE.match(text)):
+        return text
+    fault = place["fault"].replace("`", "")
+    return f"{place['key']}: {fault[:1].lower()}{fault[1:]}"
 
 
-def _number(value: float | str | None) -> float | None:
-    """Return a loss as a number. JSON has no infinity and no not-a-number, so these arrive as text."""
-    if isinstance(value, str):
-        names = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-        return names.get(value.lower())
-    return value
+def _of_line(error: Exception) -> str:
+    if isinstance(error, msgspec.ValidationError):
+        return f"expected an object with the text `kind`, such as {', '.join(KINDS)}: {_of_key(error)}"
+    return f"expected one JSON object on each line: {error}"

@@ -4,7 +4,8 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from flyball_agent.runs.messages import Hello, StepsMessage, merge, step_report
+from flyball_agent.runs.messages import Hello, StepsMessage, labels_of
+from flyball_agent.runs.step_reports import merge, step_report
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 MAX_RUNS = 1024
@@ -31,7 +32,7 @@ class SocketPeer:
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class ReportingProcess:
     """A process that reports for a run."""
 
     pid: int
@@ -55,7 +56,7 @@ class RunRegistry:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._runs: dict[str, _Run] = {}
-        self._clients: dict[int, Client] = {}
+        self._clients: dict[int, ReportingProcess] = {}
         self._reports: dict[tuple[str, int, int], pb.StepReport] = {}
 
     def open(self, peer: SocketPeer, hello: Hello, now_seconds: float) -> None:
@@ -70,8 +71,8 @@ class RunRegistry:
             if run.uid != peer.uid:
                 raise RunRefused(f"run {hello.run!r} belongs to another user")
             run.clients += 1
-            self._clients[peer.pid] = Client(
-                peer.pid, peer.uid, hello.run, hello.rank, hello.world_size, dict(hello.labels)
+            self._clients[peer.pid] = ReportingProcess(
+                peer.pid, peer.uid, hello.run, hello.rank, hello.world_size, labels_of(hello)
             )
 
     def report(self, peer: SocketPeer, hello: Hello, steps: StepsMessage) -> None:
@@ -108,7 +109,7 @@ class RunRegistry:
             reports, self._reports = self._reports, {}
         return list(reports.values())
 
-    def clients(self) -> dict[int, Client]:
+    def clients(self) -> dict[int, ReportingProcess]:
         """Return the processes that report for a run now, by process id."""
         with self._lock:
             return dict(self._clients)

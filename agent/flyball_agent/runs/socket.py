@@ -34,12 +34,15 @@ MAX_CONNECTIONS = 256
 MAX_UNREAD_BYTES = 256 * 1024
 LINES_A_SECOND = 50.0
 BURST_LINES = 200.0
-MAX_FAULTS = 10
+MAX_DROPPED_LINES = 5000
+"""A client that sends so many lines in a row beyond the rate floods the agent: each of them still has to be split."""
+
 _CREDENTIALS = struct.Struct("3i")
 
 
 class ClientConnection(asyncio.Protocol):
-    """One connection. It is closed if the peer sends too much, sends invalid lines, or leaves answers unread."""
+    """One connection. It is closed if the peer sends too much or leaves answers unread, but not for invalid lines: a
+    training must not end because of one bad number."""
 
     def __init__(self, server: "RunSocket") -> None:
         self._server = server
@@ -49,8 +52,7 @@ class ClientConnection(asyncio.Protocol):
         self._buffer = b""
         self._tokens = BURST_LINES
         self._filled = 0.0
-        self._faults = 0
-        self._throttled = False
+        self._dropped = 0  # in a row
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -95,19 +97,21 @@ class ClientConnection(asyncio.Protocol):
 
     def _take(self, line: bytes) -> None:
         if not self._has_token():
-            if not self._throttled:
-                self._refuse(f"more than {LINES_A_SECOND:g} lines a second; some are dropped", fatal=False)
-            self._throttled = True
+            self._drop()
             return
-        self._throttled = False
+        self._dropped = 0
         try:
             self._handle(decode(line))
-        except BadLine as error:
-            self._refuse(str(error), fatal=error.fatal)
-        except RunRefused as error:
-            self._refuse(str(error), fatal=True)
-        except TooManyReports as error:
+        except (BadLine, RunRefused, TooManyReports) as error:
             self._refuse(str(error), fatal=False)
+
+    def _drop(self) -> None:
+        """Drop a line beyond the rate. Answer the first one, and disconnect a flood."""
+        self._dropped += 1
+        if self._dropped == 1:
+            self._refuse(f"more than {LINES_A_SECOND:g} lines a second; some are dropped", fatal=False)
+        elif self._dropped > MAX_DROPPED_LINES:
+            self._refuse(f"more than {MAX_DROPPED_LINES} lines in a row were too fast", fatal=True)
 
     def _handle(self, message: Message | Envelope) -> None:
         match message:
@@ -120,7 +124,7 @@ class ClientConnection(asyncio.Protocol):
                 self._answer(OK)
             case StepsMessage():
                 if self._hello is None:
-                    raise BadLine("steps before hello: send a hello with the run first", fatal=False)
+                    raise BadLine("steps before hello: send a hello with the run first")
                 self._server.registry.report(self._peer, self._hello, message)
                 self._answer(OK)
             case Goodbye():
@@ -138,9 +142,8 @@ class ClientConnection(asyncio.Protocol):
 
     def _refuse(self, text: str, *, fatal: bool) -> None:
         self._server.self_metrics.client_errors += 1
-        self._faults += 1
         self._answer(error_line(text))
-        if (fatal or self._faults >= MAX_FAULTS) and self._transport is not None:
+        if fatal and self._transport is not None:
             _log.debug("client_disconnected", pid=self._peer.pid, uid=self._peer.uid, reason=text)
             self._transport.close()
 

@@ -5,25 +5,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from flyball_agent.runs.attribution import (
-    Attribution,
-    ProcessFiles,
-    attribute,
-    parse_command,
-    parse_start_ticks,
-    parse_uid,
-)
-from flyball_agent.runs.registry import Client
+from flyball_agent.runs.attribution import Attribution, attribute
+from flyball_agent.runs.cgroup import parse_cgroup
+from flyball_agent.runs.gpu_owners import GpuOwnerReader
+from flyball_agent.runs.process_files import ProcessFiles, parse_command, parse_start_ticks, parse_uid
+from flyball_agent.runs.registry import ReportingProcess
 from flyball_proto.unavailable_reading import Reason, UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 _READ_BYTES = 256 * 1024  # limit per file; the rest of a huge environment is ignored
 _MAX_MEMBERS = 1024
 _RECHECK_READS = 10
-"""Number of readings after which reused process ids are looked for."""
+"""Number of readings after which reused process ids are looked for, and owners of GPUs are read again."""
+
+MIG_INSTANCE = "mig_instance"
+"""The label with the MIG instances of a process."""
 
 _NANOSECONDS = 1_000_000_000
-_Key = tuple[tuple[int, tuple[str, ...], Client | None], ...]
+_Entry = tuple[int, tuple[str, ...], tuple[str, ...], ReportingProcess | None]
+"""A process id, the GPUs and MIG instances that it holds, and its client."""
 
 
 @dataclass(slots=True)
@@ -34,6 +34,7 @@ class _Known:
     files: ProcessFiles
     user: str
     command: str
+    in_pod: bool
 
 
 class TenancyReader:
@@ -42,52 +43,63 @@ class TenancyReader:
     `read` returns the same object while nothing changes, so that its digest need not be computed again.
     """
 
-    def __init__(self, proc_root: Path = Path("/proc"), passwd: Path = Path("/etc/passwd")) -> None:
+    def __init__(
+        self,
+        proc_root: Path = Path("/proc"),
+        passwd: Path = Path("/etc/passwd"),
+        *,
+        host: str = "",
+        owners: GpuOwnerReader | None = None,
+    ) -> None:
         self._proc_root = proc_root
         self._passwd = passwd
+        self._host = host
+        self._owners = owners or GpuOwnerReader()
         self._known: dict[int, _Known] = {}
         self._users: dict[int, str] | None = None
         self._boot_ns: int | None = None
-        self._key: _Key = ()
+        self._key: tuple[_Entry, ...] = ()
         self._tenancy = pb.Tenancy()
         self._body = b""
         self._reads = 0
 
     @property
     def unavailable(self) -> tuple[UnavailableReading, ...]:
-        """The reason why some runs may be unknown."""
+        """The reasons why some runs may be unknown."""
         if not any(known.files.environ is None for known in self._known.values()):
-            return ()
+            return self._owners.unavailable
         detail = "the environment of some processes cannot be read"
-        return (UnavailableReading("tenancy", "run", "", Reason.DENIED, detail, "give the agent CAP_SYS_PTRACE"),)
+        remedy = "give the agent CAP_SYS_PTRACE, or set probes.job_mapping_directory"
+        return (UnavailableReading("tenancy", "run", "", Reason.DENIED, detail, remedy), *self._owners.unavailable)
 
-    def read(self, processes: Sequence[pb.GpuProcess], client_members: Mapping[int, Client]) -> pb.Tenancy:
+    def read(self, processes: Sequence[pb.GpuProcess], client_members: Mapping[int, ReportingProcess]) -> pb.Tenancy:
         """Return the processes that hold a GPU or report for a run."""
-        gpus: dict[int, list[str]] = {pid: [] for pid in client_members}
-        for process in processes:
-            held = gpus.setdefault(process.pid, [])
-            if process.gpu not in held:
-                held.append(process.gpu)
-        key = tuple((pid, tuple(gpus[pid]), client_members.get(pid)) for pid in sorted(gpus)[:_MAX_MEMBERS])
+        key = _entries(processes, client_members)
         self._reads += 1
-        recheck = self._reads % _RECHECK_READS == 0 and self._forget_reused()
-        if key != self._key or recheck:
+        rechecks = self._reads % _RECHECK_READS == 0
+        changed = (rechecks and self._forget_reused()) or key != self._key
+        if changed:
+            self._known = {pid: self._known.get(pid) or self._read_process(pid) for pid, *_ in key}
+        if ((changed or rechecks) and self._refresh_owners()) or changed:
             self._key = key
-            self._known = {pid: known for pid, known in self._known.items() if pid in gpus}
             self._tenancy = pb.Tenancy(members=[self._member(*entry) for entry in key])
             self._body = self._tenancy.SerializeToString(deterministic=True)
         return self._tenancy
 
-    def read_body(self, processes: Sequence[pb.GpuProcess], client_members: Mapping[int, Client]) -> bytes:
+    def read_body(self, processes: Sequence[pb.GpuProcess], client_members: Mapping[int, ReportingProcess]) -> bytes:
         """Return the same in encoded form; empty if there are no processes."""
         self.read(processes, client_members)
         return self._body
 
-    def _member(self, pid: int, gpus: tuple[str, ...], client: Client | None) -> pb.Member:
-        known = self._known.get(pid)
-        if known is None:
-            known = self._known[pid] = self._read_process(pid)
-        found: Attribution = attribute(known.files, client)
+    def _refresh_owners(self) -> bool:
+        return self._owners.refresh(in_pods=any(known.in_pod for known in self._known.values()))
+
+    def _member(
+        self, pid: int, gpus: tuple[str, ...], instances: tuple[str, ...], client: ReportingProcess | None
+    ) -> pb.Member:
+        known = self._known[pid]
+        owners = self._owners.of(instances or gpus)  # pods get instances, and others share their GPU
+        found: Attribution = attribute(known.files, client, host=self._host, owners=owners)
         return pb.Member(
             pid=pid,
             started_ns=self._started_ns(known.start_ticks),
@@ -98,7 +110,7 @@ class TenancyReader:
             source=found.source,
             command=known.command,
             gpus=gpus,
-            labels=found.labels,
+            labels={**found.labels, MIG_INSTANCE: ",".join(instances)} if instances else found.labels,
         )
 
     def _read_process(self, pid: int) -> _Known:
@@ -111,7 +123,13 @@ class TenancyReader:
             status=_read(folder / "status") or b"",
             stat=stat,
         )
-        return _Known(parse_start_ticks(stat), files, self._user(files.status), parse_command(files.cmdline, stat))
+        return _Known(
+            parse_start_ticks(stat),
+            files,
+            self._user(files.status),
+            parse_command(files.cmdline, stat),
+            in_pod=bool(parse_cgroup(files.cgroup).pod_uid),
+        )
 
     def _forget_reused(self) -> bool:
         """Forget processes whose id now belongs to another process. Return True if there were any."""
@@ -139,6 +157,19 @@ class TenancyReader:
         if self._boot_ns is None:
             self._boot_ns = _read_boot_ns(self._proc_root)
         return self._boot_ns + ticks * _NANOSECONDS // os.sysconf("SC_CLK_TCK") if self._boot_ns else 0
+
+
+def _entries(processes: Sequence[pb.GpuProcess], clients: Mapping[int, ReportingProcess]) -> tuple[_Entry, ...]:
+    """Return the processes in order of their ids."""
+    gpus: dict[int, dict[str, None]] = {pid: {} for pid in clients}
+    instances: dict[int, dict[str, None]] = {}
+    for process in processes:
+        gpus.setdefault(process.pid, {})[process.gpu] = None
+        if process.mig_instance:
+            instances.setdefault(process.pid, {})[process.mig_instance] = None
+    return tuple(
+        (pid, tuple(gpus[pid]), tuple(instances.get(pid, ())), clients.get(pid)) for pid in sorted(gpus)[:_MAX_MEMBERS]
+    )
 
 
 def _read(path: Path) -> bytes | None:

@@ -10,13 +10,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flyball_agent.errors import SocketRefused
-from flyball_agent.runs.messages import BadLine, Envelope, Goodbye, Hello, StepsMessage, decode, merge, step_report
+from flyball_agent.runs.messages import BadLine, Envelope, Goodbye, Hello, StepsMessage, decode
 from flyball_agent.runs.registry import OWNED_SECONDS, RunRefused, RunRegistry, SocketPeer
-from flyball_agent.runs.socket import BURST_LINES, MAX_CONNECTIONS, MAX_LINE_BYTES, RunSocket
+from flyball_agent.runs.socket import BURST_LINES, MAX_CONNECTIONS, MAX_DROPPED_LINES, MAX_LINE_BYTES, RunSocket
+from flyball_agent.runs.step_reports import merge, step_report
 from flyball_agent.self_metrics import SelfMetrics
 from flyball_agent.testing import until_true
 
@@ -95,23 +96,83 @@ async def test_unknown_kinds_are_ignored_with_a_reply(server: RunSocket) -> None
     await process.close()
 
 
-@pytest.mark.parametrize("line", [b"hello?\n", b"[]\n", b"\xff\xfe\n", b'{"kind":1}\n', b'{"a":' * 5000 + b"\n"])
-async def test_invalid_lines_are_answered_and_end_the_connection(server: RunSocket, line: bytes) -> None:
-    """A line that is not a message is answered with an error, counted, and ends the connection."""
-    process = await Process.connect(server)
-    assert (await process.send(line))["kind"] == "error"
-    assert await process.is_closed()
-    assert server.self_metrics.client_errors == 1
+INVALID = (
+    (b"hello?", "one JSON object on each line"),
+    (b"[]", "expected an object"),
+    (b"{}", "kind: expected this field"),
+    (b"\xff\xfe", "one JSON object on each line"),
+    (b'{"kind":1}', "kind: expected str"),
+    (b'{"a":' * 5000, "one JSON object on each line"),
+    (b'{"kind":"hello"}', "hello: run: expected this field"),
+    (b'{"kind":"hello","run":"\\n"}', "hello: run: expected a name with printable characters"),
+    (b'{"kind":"hello","run":"r","rank":-1}', "hello: rank: expected int >= 0"),
+    (b'{"kind":"hello","run":"r","total_steps":9.5}', "hello: total_steps: expected int"),
+    (b'{"kind":"steps","step":1,"steps":1}', "steps: step_seconds: expected this field"),
+    (b'{"kind":"steps","step":1,"steps":1,"step_seconds":NaN}', "steps: step_seconds: expected float"),
+    (b'{"kind":"steps","step":1,"steps":1,"step_seconds":"inf"}', "steps: step_seconds: expected a finite number"),
+    (b'{"kind":"steps","step":"x","steps":1,"step_seconds":1}', "steps: step: expected int"),
+)
 
 
-async def test_a_wrong_field_does_not_end_the_connection(server: RunSocket) -> None:
-    """An invalid field is answered with an error, and the next line is accepted."""
+@pytest.mark.parametrize(("line", "expected"), INVALID)
+async def test_an_invalid_line_does_not_end_the_connection(server: RunSocket, line: bytes, expected: str) -> None:
+    """It is answered with an error that names the key and what was expected, it is counted, and reports go on."""
     process = await Process.connect(server)
     await process.request(HELLO)
-    answer = await process.request({**STEPS, "steps": -1})
+    answer = await process.send(line + b"\n")
     assert answer["kind"] == "error"
-    assert "steps" in answer["error"]
+    assert expected in answer["error"]
+    assert server.self_metrics.client_errors == 1
     assert await process.request(STEPS) == {"kind": "ok"}
+    await process.close()
+
+
+async def test_any_number_of_errors_leaves_the_connection_open(server: RunSocket) -> None:
+    """A training that always sends one field wrongly keeps its connection and its run."""
+    process = await Process.connect(server)
+    await process.request(HELLO)
+    for _ in range(100):
+        assert (await process.request({**STEPS, "tokens": -1}))["kind"] == "error"
+    assert await process.request(STEPS) == {"kind": "ok"}
+    assert server.self_metrics.client_errors == 100
+    await process.close()
+
+
+@pytest.mark.parametrize("loss", [float("nan"), float("inf"), float("-inf")])
+async def test_python_writes_numbers_that_json_does_not_have(server: RunSocket, loss: float) -> None:
+    """NaN and Infinity are a loss as they are; an amount, section or level with them is unknown."""
+    process = await Process.connect(server)
+    await process.request(HELLO)
+    broken = {"samples": loss, "section_seconds": {"loss": loss, "NaN": 1.0}}
+    assert await process.request({**STEPS, **broken, "loss": loss}) == {"kind": "ok"}
+    (report,) = server.registry.take_reports()
+    assert repr(report.loss) == repr(loss)
+    assert not report.HasField("samples")
+    assert (report.tokens, dict(report.section_seconds)) == (4096, {"NaN": 1.0})
+    assert server.self_metrics.client_errors == 0
+    await process.close()
+
+
+async def test_whole_numbers_may_be_floats_and_unknown_fields_are_ignored(server: RunSocket) -> None:
+    """Steps from a calculation such as 1e3 count, and so does the number of steps in a label."""
+    process = await Process.connect(server)
+    labels = {"team": "nlp", "seed": 7, "lr": 0.1, "debug": False, "none": None}
+    hello = {**HELLO, "labels": labels, "total_steps": 2e3, "new_field": {"x": [1]}}
+    assert await process.request(hello) == {"kind": "ok"}
+    assert await process.request({**STEPS, "step": 1e3, "steps": 2.0, "new_field": 1}) == {"kind": "ok"}
+    (report,) = server.registry.take_reports()
+    assert (report.step, report.steps) == (1000, 2)
+    kept = server.registry.clients()[os.getpid()].labels
+    assert kept == {"team": "nlp", "seed": "7", "lr": "0.1", "debug": "false", "total_steps": "2000"}
+    await process.close()
+
+
+async def test_a_run_of_another_user_is_refused_and_the_next_hello_is_not(server: RunSocket) -> None:
+    """The connection stays, so that the training can name another run."""
+    server.registry.open(SocketPeer(1, os.getuid() + 1), Hello("theirs"), 0.0)
+    process = await Process.connect(server)
+    assert "another user" in (await process.request({**HELLO, "run": "theirs"}))["error"]
+    assert await process.request(HELLO) == {"kind": "ok"}
     await process.close()
 
 
@@ -142,6 +203,17 @@ async def test_lines_beyond_the_rate_are_dropped(server: RunSocket) -> None:
     assert sum(report.steps for report in server.registry.take_reports()) < 1000
     await flooding.close()
     await calm.close()
+
+
+async def test_a_flood_ends_the_connection(server: RunSocket) -> None:
+    """A client that sends thousands of lines in a row beyond the rate is disconnected."""
+    process = await Process.connect(server)
+    server.now = lambda: 0.0  # no line is allowed after the first ones
+    process.writer.write(b"\n".join([b"{}"] * (round(BURST_LINES) + MAX_DROPPED_LINES + 2)))
+    answers = [await process.answer() for _ in range(round(BURST_LINES) + 2)]
+    assert "in a row" in answers[-1]["error"]
+    assert await process.is_closed()
+    assert server.self_metrics.client_errors == len(answers)
 
 
 async def test_a_slow_reader_loses_its_connection(server: RunSocket) -> None:
@@ -207,14 +279,63 @@ async def test_a_file_in_the_way_is_not_removed(tmp_path: Path) -> None:
     assert path.read_text() == "precious"
 
 
-@given(st.binary(max_size=300))
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    max_leaves=8,
+)
+fields = st.sampled_from(
+    ("run", "rank", "world_size", "labels", "total_steps", "step", "steps", "step_seconds", "loss", "tokens",
+     "section_seconds", "levels")
+)  # fmt: skip
+messages = st.builds(
+    lambda kind, rest: json.dumps({"kind": kind, **rest}).encode(),
+    st.sampled_from(("hello", "steps", "goodbye", "x")) | json_values,
+    st.dictionaries(fields, json_values, max_size=6),
+)
+lines = (st.binary(max_size=300) | messages).map(lambda line: line.replace(b"\n", b" "))
+
+
+@given(lines)
 def test_any_line_is_a_message_or_a_bad_line(line: bytes) -> None:
-    """Any line gives a message or BadLine."""
+    """Any line gives a message or BadLine, and a message can be reported."""
     try:
         message = decode(line)
     except BadLine:
         return
     assert isinstance(message, Hello | StepsMessage | Goodbye | Envelope)
+    if isinstance(message, Hello):
+        registry = RunRegistry()
+        registry.open(SocketPeer(1, 1), message, 0.0)
+        assert all(len(label) <= 200 for pair in registry.clients()[1].labels.items() for label in pair)
+    if isinstance(message, StepsMessage):
+        step_report(Hello("run"), message, pid=1, uid=1).SerializeToString()
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(lines, min_size=1, max_size=20))
+def test_the_connection_is_usable_after_any_lines(tmp_path: Path, sent: list[bytes]) -> None:
+    """Each line gets one answer, the next hello and steps are accepted, and another client sees nothing of it."""
+
+    async def pester() -> None:
+        server = RunSocket(tmp_path / "fuzz.sock", RunRegistry(), SelfMetrics())
+        await server.start()
+        calm, process = await Process.connect(server), await Process.connect(server)
+        assert await calm.request({**HELLO, "run": "calm"}) == {"kind": "ok"}
+        for line in sent:
+            process.writer.write(line + b"\n")
+        answers = [(await process.answer())["kind"] for line in sent if line.strip()]
+        assert set(answers) <= {"ok", "error", "ignored"}
+        assert server.self_metrics.client_errors == answers.count("error")
+        assert await process.request(HELLO) == {"kind": "ok"}
+        assert await process.request(STEPS) == {"kind": "ok"}
+        assert await calm.request(STEPS) == {"kind": "ok"}
+        assert {report.run for report in server.registry.take_reports()} >= {"calm", "a-run"}
+        await process.close()
+        await calm.close()
+        await server.stop()
+
+    asyncio.run(pester())
 
 
 amounts = st.floats(0, 1e9)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flyball_agent.runs.registry import Client
+from flyball_agent.runs.registry import ReportingProcess
 from flyball_agent.runs.tenancy import TenancyReader
 from flyball_proto.unavailable_reading import Reason
 from flyball_proto.v1 import telemetry_pb2 as pb
@@ -40,8 +40,8 @@ def on_gpus(pid: int, *gpus: str) -> list[pb.GpuProcess]:
     return [pb.GpuProcess(gpu=gpu, pid=pid) for gpu in gpus]
 
 
-def client(run: str) -> Client:
-    return Client(pid=7, uid=1000, run=run, rank=1, world_size=2, labels={})
+def client(run: str) -> ReportingProcess:
+    return ReportingProcess(pid=7, uid=1000, run=run, rank=1, world_size=2, labels={})
 
 
 def test_a_gpu_process_becomes_a_member(proc: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_denied_environment_has_a_reason() -> None:
     assert member.command
     assert [
         (unavailable_reading.reason, unavailable_reading.remedy) for unavailable_reading in tenancy.unavailable
-    ] == [(Reason.DENIED, "give the agent CAP_SYS_PTRACE")]
+    ] == [(Reason.DENIED, "give the agent CAP_SYS_PTRACE, or set probes.job_mapping_directory")]
 
 
 def test_the_body_is_the_encoded_tenancy(proc: Path) -> None:
