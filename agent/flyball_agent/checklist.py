@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from flyball_agent.probes.host_root import is_elsewhere
 from flyball_agent.settings import AgentSettings
 from flyball_agent.snapshot import HostSnapshot, ProbeSnapshot
 from flyball_agent.snapshot_output import reason_words, unavailable_fields
@@ -14,6 +15,8 @@ from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 CONNECT_SECONDS = 2.0
 MAX_NAMES = 6
+HOST_PROCESSES = "pid:[4026531836]"
+"""The first process namespace: PROC_PID_INIT_INO in the kernel's include/linux/proc_ns.h."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class Finding:
 
 def check_surroundings(settings: AgentSettings) -> list[Finding]:
     """Check what the agent needs: a state directory, a socket and a collector."""
-    found = [_state_directory(settings)]
+    found = [_state_directory(settings), *_process_ids(settings)]
     if settings.socket_path:
         found.append(_socket(settings))
     return found + [_collector(address) for address in settings.collector]
@@ -111,6 +114,26 @@ def _state_directory(settings: AgentSettings) -> Finding:
     remedy = "make the agent's user the owner of the directory, or change state_directory"
     detail = f"{directory}: no write permission; records are kept in memory only"
     return Finding("state_directory", False, detail, remedy)
+
+
+def _process_ids(settings: AgentSettings) -> list[Finding]:
+    """Check that the agent and the host use the same process ids. Outside of Linux there is only one namespace."""
+    proc = Path(settings.proc_root)
+    own = _link(proc / "self/ns/pid")
+    if not own:
+        return []
+    if own == HOST_PROCESSES or (is_elsewhere(Path(settings.root)) and own == _link(proc / "1/ns/pid")):
+        return [Finding("processes", True, "process ids are those of the host")]
+    detail = "the agent runs in a process namespace of its own: processes on GPUs and clients have no ids of the host"
+    remedy = "set hostPID: true in the pod, or start the container with --pid=host"
+    return [Finding("processes", False, detail, remedy)]
+
+
+def _link(path: Path) -> str:
+    try:
+        return os.readlink(path)  # noqa: PTH115  the link of a namespace is a name, not a path
+    except OSError:
+        return ""
 
 
 def _socket(settings: AgentSettings) -> Finding:

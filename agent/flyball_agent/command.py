@@ -4,10 +4,10 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 from pathlib import Path
 
 from flyball_agent.errors import AgentError, NoSpool
+from flyball_agent.installed_version import installed_version
 from flyball_agent.settings import ENVIRONMENT_PREFIX, FILE, AgentSettings
 from flyball_daemon.file_faults import read_fault
 from flyball_daemon.help_page import DaemonParser
@@ -126,7 +126,7 @@ def _load(options: argparse.Namespace) -> AgentSettings:
 
 def _run(options: argparse.Namespace) -> int:
     if options.version:
-        print(f"flyball-agent {metadata.version('flyball-fleet')}")
+        print(f"flyball-agent {installed_version()}")
         return 0
     if not (options.once or options.check):
         from flyball_agent.memory_footprint import import_without_extras  # noqa: PLC0415

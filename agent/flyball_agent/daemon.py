@@ -14,15 +14,15 @@ import structlog
 
 from flyball_agent.clock import KernelClock
 from flyball_agent.errors import AgentError, SocketRefused
-from flyball_agent.host import Probes, agent_version, build_probes, host_name, inventory, new_epoch
+from flyball_agent.host import Probes, build_probes, host_name, inventory, new_epoch
 from flyball_agent.host_events import HostEventQueue
+from flyball_agent.installed_version import installed_version
 from flyball_agent.memory_footprint import release_memory
 from flyball_agent.record import Epoch, Extras, TickRecord
 from flyball_agent.runner import Runner
 from flyball_agent.runs.registry import RunRegistry
 from flyball_agent.runs.socket import RunSocket
-from flyball_agent.runs.tenancy import TenancyReader
-from flyball_agent.runs.tenancy_probe import TenancyProbe, processes_of
+from flyball_agent.runs.tenancy_probe import TenancyProbe, processes_of, tenancy_reader
 from flyball_agent.sampler import Sampler
 from flyball_agent.schedule import NANOSECONDS
 from flyball_agent.self_metrics import SelfMetrics, SelfProbe
@@ -74,7 +74,7 @@ class AgentDaemon:
             self_metrics=self._metrics,
             announce=self._events.announce,
         )
-        self._agent = AgentState(host_name(settings), agent_version(), self._spool, self._clock, self._metrics)
+        self._agent = AgentState(host_name(settings), installed_version(), self._spool, self._clock, self._metrics)
         self._uplink = Uplink(_uplink_settings(settings), self._agent)
         self._sampler = self._make_sampler(settings, new_epoch(settings, self._clock), 0)
 
@@ -101,7 +101,7 @@ class AgentDaemon:
     def _make_sampler(self, settings: AgentSettings, epoch: Epoch, sequence: int) -> Sampler:
         self._tenancy = None
         if settings.probes.processes and TenancyProbe.name not in settings.probes.disabled:
-            reader = TenancyReader(Path(settings.proc_root))
+            reader = tenancy_reader(settings, self._agent.host, self._probes.accelerators)
             self._tenancy = TenancyProbe(reader, self._probes.accelerators, self._registry)
         tenancy = [self._tenancy] if self._tenancy is not None else []
         runner = Runner(
@@ -232,7 +232,7 @@ class AgentDaemon:
             fresh = await asyncio.to_thread(self._load)
             check_settings(fresh)
         except SettingsError as error:
-            _log.error("settings_not_reloaded", error=str(error))
+            logs.answering(_log).error("settings_not_reloaded", error=str(error))
             return
         before, self._settings = self._settings, fresh
         logs.set_up(fresh.log_level, fresh.log_format)
@@ -296,6 +296,7 @@ def _sampling_settings(settings: AgentSettings) -> tuple[object, ...]:
     return (
         settings.probes,
         settings.interval_seconds,
+        settings.root,
         settings.proc_root,
         settings.sys_root,
         settings.nvml_library,

@@ -1,18 +1,20 @@
 """Identity and probes of this host, as its settings define them."""
 
-import secrets
+import os
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 from flyball_agent.accelerators.accelerator import Accelerator
 from flyball_agent.accelerators.catalogue import build_accelerator_probes
 from flyball_agent.accelerators.inventory import read_gpus
 from flyball_agent.clock import HostClock
+from flyball_agent.installed_version import installed_version
 from flyball_agent.inventory.host_inventory import read_inventory
 from flyball_agent.probes.catalogue import build_host_probes
+from flyball_agent.probes.files import read_text
+from flyball_agent.probes.host_root import below, is_elsewhere
 from flyball_agent.probes.probe import Probe
 from flyball_agent.record import Epoch
 from flyball_agent.settings import AgentSettings, interval_ms
@@ -38,15 +40,15 @@ def build_probes(settings: AgentSettings) -> Probes:
 
 def host_name(settings: AgentSettings) -> str:
     """Return the name of this host in the fleet."""
-    return settings.host or socket.gethostname()
+    return settings.host or _name_below(Path(settings.root)) or socket.gethostname()
 
 
-def agent_version() -> str:
-    """Return the installed version, or `unknown` when the agent runs from a source tree that is not installed."""
-    try:
-        return metadata.version("flyball-fleet")
-    except metadata.PackageNotFoundError:
-        return "unknown"
+def _name_below(root: Path) -> str:
+    """Return the name of the host around a container, from hostname(5). On the host itself the system is asked."""
+    if not is_elsewhere(root):
+        return ""
+    lines = (read_text(below(root, "etc/hostname")) or "").splitlines()
+    return next((line.strip() for line in lines if line.strip() and not line.startswith("#")), "")
 
 
 def new_epoch(settings: AgentSettings, clock: HostClock) -> Epoch:
@@ -55,9 +57,9 @@ def new_epoch(settings: AgentSettings, clock: HostClock) -> Epoch:
         boot_id = (Path(settings.proc_root) / "sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         boot_id = ""
-    return Epoch(secrets.token_bytes(16), clock.wall_ns(), boot_id, interval_ms(settings))
+    return Epoch(os.urandom(16), clock.wall_ns(), boot_id, interval_ms(settings))
 
 
 def inventory(settings: AgentSettings, accelerators: Sequence[Accelerator]) -> pb.Inventory:
     """Read the inventory of this host; accelerators are those of their newest readings."""
-    return read_inventory(settings, read_gpus(accelerators), agent_version())
+    return read_inventory(settings, read_gpus(accelerators), installed_version())

@@ -64,6 +64,20 @@ class ProbeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         tuple[str, ...], Meta(description="Mount points to watch. If empty, all local file systems are watched.")
     ] = ()
     processes: Annotated[bool, Meta(description="Find out to which user and run each process on a GPU belongs.")] = True
+    job_mapping_directory: Annotated[
+        str,
+        Meta(
+            description="Directory in which the prolog of a scheduler writes the jobs of each GPU, as for "
+            "dcgm-exporter (DCGM_HPC_JOB_MAPPING_DIR). If empty, none is read."
+        ),
+    ] = ""
+    pod_resources_socket: Annotated[
+        str,
+        Meta(
+            description="Socket of the kubelet that names the pods of each GPU. It is used if processes run in pods. "
+            "If empty, it is never used."
+        ),
+    ] = "/var/lib/kubelet/pod-resources/kubelet.sock"
 
 
 class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -90,10 +104,17 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     compression: Annotated[
         bool, Meta(description="Compress messages to the collector with gzip. Useful on links slower than 10 Mbit/s.")
     ] = False
+    root: Annotated[
+        str,
+        Meta(
+            description="Root of the host's file system. In a container: where it is mounted, such as /host. "
+            "File systems, /dev/shm, host name and inventory of the host are read below it."
+        ),
+    ] = "/"
     proc_root: Annotated[
-        str, Meta(description="Mount point of procfs. In a container: where the host's procfs is mounted.")
-    ] = "/proc"
-    sys_root: Annotated[str, Meta(description="Mount point of sysfs.")] = "/sys"
+        str, Meta(description="Mount point of the host's procfs. If empty, it is proc below root.")
+    ] = ""
+    sys_root: Annotated[str, Meta(description="Mount point of the host's sysfs. If empty, it is sys below root.")] = ""
     nvml_library: Annotated[
         str, Meta(description="Path of libnvidia-ml.so.1. If empty, the dynamic loader searches for it.")
     ] = ""
@@ -111,6 +132,11 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tls: TlsSettings = TlsSettings()
     spool: SpoolSettings = SpoolSettings()
     probes: ProbeSettings = ProbeSettings()
+
+    def __post_init__(self) -> None:
+        for name, folder in (("proc_root", "proc"), ("sys_root", "sys")):
+            if not getattr(self, name):
+                msgspec.structs.force_setattr(self, name, f"{self.root.rstrip('/')}/{folder}")
 
 
 def interval_ms(settings: AgentSettings) -> int:

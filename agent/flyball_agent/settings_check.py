@@ -1,9 +1,12 @@
 """Checks settings against each other: what the types of single keys cannot express."""
 
+from pathlib import Path
+
 import msgspec
 
 from flyball_agent.accelerators.catalogue import build_accelerator_probes
 from flyball_agent.probes.catalogue import linux_probes, portable_probes
+from flyball_agent.probes.host_root import is_elsewhere
 from flyball_agent.probes.round_trip import BadTarget, parse_target
 from flyball_agent.runs.tenancy_probe import TenancyProbe
 from flyball_agent.settings import AgentSettings, interval_ms
@@ -26,6 +29,8 @@ def _first_problem(settings: AgentSettings) -> str:
             f"interval_seconds = {settings.interval_seconds:g}: expected a divisor of a minute "
             "(0.1, 0.2, 0.25, 0.5, 1, 2, 5, 10, 15, 20, 30, 60 …)"
         )
+    if problem := _problem_of_root(settings):
+        return problem
     if not settings.collector:
         return "collector: expected at least one address, such as collector.example.org:3590"
     for address in settings.collector:
@@ -42,6 +47,19 @@ def _first_problem(settings: AgentSettings) -> str:
     except BadTarget as error:
         return f"probes.latency_targets: {error}"
     return _problem_of_disabled(settings) if settings.probes.disabled else ""
+
+
+def _problem_of_root(settings: AgentSettings) -> str:
+    """Without the host's procfs the probes would show the container instead of the host."""
+    root = Path(settings.root)
+    if not root.is_absolute():
+        return f"root = {settings.root!r}: expected an absolute path, such as /host"
+    if is_elsewhere(root) and not (Path(settings.proc_root) / "stat").is_file():
+        return (
+            f"root = {settings.root!r}: there is no procfs at {settings.proc_root}. Mount the host's root at "
+            f"{settings.root} together with the file systems below it, or set proc_root and sys_root."
+        )
+    return ""
 
 
 def _problem_of_disabled(settings: AgentSettings) -> str:

@@ -109,7 +109,16 @@ def human(column: Column, value: float | None) -> str:
         case "watts" | "joules" | "volts":
             return _scaled(value, metric.unit[0].upper())
         case unit:
-            return f"{value:,.6g} {unit}" if not float(value).is_integer() else f"{value:,.0f} {unit}"
+            if not float(value).is_integer():
+                return f"{value:,.6g} {unit}"
+            return f"{value:,.0f} {_singular(unit) if value == 1 else unit}"
+
+
+def _singular(unit: str) -> str:
+    """Return the word for one of a unit: tasks → task, processes → process. Units such as bytes/s stay."""
+    if unit.endswith(("ses", "ches")):
+        return unit.removesuffix("es")
+    return unit.removesuffix("s") if unit.isalpha() else unit
 
 
 def _probe_lines(probe: ProbeSnapshot) -> Iterator[str]:

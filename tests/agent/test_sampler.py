@@ -86,10 +86,28 @@ def test_a_probe_that_hangs_does_not_stop_the_ticks() -> None:
         time.sleep(0.01)
     started = time.monotonic()
     assert sampler.stop(2)
-    assert time.monotonic() - started < 0.5
+    assert time.monotonic() - started < 2
     hanging.gate.set()
     assert [tick.sequence for tick in ticks] == list(range(len(ticks)))
     assert len(ticks) >= 10
+
+
+def _wait_for_ticks(ticks: list[TickRecord], count: int) -> None:
+    deadline = time.monotonic() + 20
+    while len(ticks) < count:
+        assert time.monotonic() < deadline, f"{len(ticks)} ticks"
+        time.sleep(0.01)
+
+
+def _boots(ticks: list[TickRecord]) -> list[float]:
+    """Return the boot times of ticks in milliseconds."""
+    return [pb.Record.FromString(tick.record).boot_ns / 1e6 for tick in ticks]
+
+
+def _rate(ticks: list[TickRecord]) -> float:
+    """Return the ticks of each interval of 100 ms; a busy machine can only make them fewer."""
+    boots = _boots(ticks)
+    return (len(ticks) - 1) / ((boots[-1] - boots[0]) / 100)
 
 
 class SteppingClock(KernelClock):
@@ -109,14 +127,11 @@ def test_ticks_continue_after_a_clock_jump(hours: int) -> None:
     clock = SteppingClock()
     sampler = make([FakeProbe("a")], ticks, clock, interval_ms=100)
     sampler.start()
-    time.sleep(0.35)
+    _wait_for_ticks(ticks, 4)
     clock.offset_ns = hours * 3600 * 10**9 + 37_000_000
-    time.sleep(0.5)
+    _wait_for_ticks(ticks, 9)  # within seconds, not after an hour
     assert sampler.stop(2)
-    boots = [pb.Record.FromString(tick.record).boot_ns for tick in ticks]
-    gaps = [(later - earlier) / 1e6 for earlier, later in pairwise(boots)]
-    assert 6 <= len(ticks) <= 10
-    assert min(gaps) >= 45
+    assert _rate(ticks) <= 1.2
     walls = [pb.Record.FromString(tick.record).time_ns for tick in ticks]
     assert max(abs(later - earlier) for earlier, later in pairwise(walls)) > 3500 * 10**9
 
@@ -128,14 +143,13 @@ def test_missed_ticks_are_skipped_and_counted() -> None:
     sampler = make([slow], ticks, KernelClock(), interval_ms=100)
     slow.read, read = stall_once(0.45, slow.read), slow.read  # type: ignore[method-assign]  # the probe stalls
     sampler.start()
-    time.sleep(1.0)
+    _wait_for_ticks(ticks, 6)
     assert sampler.stop(2)
     slow.read = read  # type: ignore[method-assign]
-    boots = [pb.Record.FromString(tick.record).boot_ns for tick in ticks]
-    gaps = [(later - earlier) / 1e6 for earlier, later in pairwise(boots)]
+    boots = _boots(ticks)
     assert [tick.sequence for tick in ticks] == list(range(len(ticks)))
-    assert max(gaps) > 400
-    assert min(gaps) > 45
+    assert max(later - earlier for earlier, later in pairwise(boots)) > 400
+    assert len(ticks) <= 1 + (boots[-1] - boots[0]) / 100 - 2  # at least two of the missed ones were skipped
 
 
 def stall_once(seconds: float, read: Callable[[], ProbeSample]) -> Callable[[], ProbeSample]:

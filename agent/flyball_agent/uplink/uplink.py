@@ -13,6 +13,7 @@ import structlog
 from flyball_agent.record import TickRecord
 from flyball_agent.settings import TlsSettings
 from flyball_agent.uplink.channel import METHOD, open_channel
+from flyball_agent.uplink.failure_reason import failure_reason
 from flyball_agent.uplink.stream import GOODBYE_SECONDS, AgentState, StreamFailed, UplinkStream
 from flyball_proto.v1 import telemetry_pb2 as pb
 
@@ -150,7 +151,7 @@ class Uplink:
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         if isinstance(error, grpc.aio.AioRpcError):
-            return f"{error.code().name}: {error.details()}"[:200]
+            return failure_reason(error.code().name, error.details() or "")
         if not isinstance(error, StreamFailed):
             _log.error("stream_failed", exc_info=error)
             return f"internal error of the agent: {type(error).__name__}: {error}"[:200]
