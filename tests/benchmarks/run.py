@@ -16,8 +16,10 @@ from tests.benchmarks.figure import Figure
 BENCHMARKS = {
     "agent": "the agent beside node_exporter, 8 stand-in GPUs, 1 Hz",
     "collector": "a fleet of 2,048 hosts × 8 GPUs over mTLS at 1 Hz, scraped, restarted; beside Prometheus",
+    "connection": "one connection over mTLS, beside plaintext and grpcio's own server; 500 that send once a second",
     "diagnosis": "every detector on a fleet of 2,048 hosts × 8 GPUs, each second",
     "scrape": "rendering /metrics of that fleet",
+    "header_blocks": "decoding the headers of a call, receiving a message without I/O",
     "storage": "bytes of a host-day, reading a month",
     "planning": "a plan from the shell, thousands of layouts, accuracy; beside accelerate estimate-memory",
     "false_alarms": "forecasts, ranks and GPUs over 10,000 host-days on which nothing breaks",

@@ -48,7 +48,7 @@ def test_an_nvml_call_that_hangs_leaves_the_other_readings_at_their_pace(
     assert _gpu_value(collector) == [None, None]
     assert_pace(collector, "node-1", 5)
     standin.play(Scenario(gpus=2))
-    wait_for("it recovers with the driver", lambda: None not in _gpu_value(collector), seconds=20)
+    wait_for("it recovers with the driver", lambda: None not in _gpu_value(collector))
 
 
 def test_an_agent_stops_in_time_although_nvml_hangs(
@@ -74,7 +74,7 @@ def test_a_lost_gpu_is_reported_while_its_neighbour_is_read_and_comes_back(
     wait_for("one is unknown", lambda: sum(v is None for v in _gpu_value(collector)) == 1)
     assert any("lost" in each["detail"].lower() for each in _unavailable(collector))
     standin.play(Scenario(gpus=2))
-    wait_for("both again", lambda: _gpu_value(collector) and None not in _gpu_value(collector), seconds=40)
+    wait_for("both again", lambda: _gpu_value(collector) and None not in _gpu_value(collector))
 
 
 def test_a_driver_reload_is_survived(collector: Collector, make_agent: AgentMaker, standin: StandIn) -> None:
@@ -84,7 +84,7 @@ def test_a_driver_reload_is_survived(collector: Collector, make_agent: AgentMake
     standin.play(Scenario(gpus=2).unload_driver())
     wait_for("the reason is shown", lambda: bool(_unavailable(collector)) and None in [*_gpu_value(collector), None])
     standin.play(Scenario(gpus=2))
-    wait_for("both again", lambda: len([v for v in _gpu_value(collector) if v is not None]) == 2, seconds=60)
+    wait_for("both again", lambda: len([v for v in _gpu_value(collector) if v is not None]) == 2)
 
 
 def test_an_xid_is_shown_and_outlives_the_collector(

@@ -23,8 +23,8 @@ def test_a_paused_collector_catches_up(collector: Collector, make_agent: AgentMa
     time.sleep(15)
     collector.send(SIGCONT)
     paused_at = last_sequence(collector, "node-1")
-    wait_for("live again", lambda: last_sequence(collector, "node-1") > paused_at + 60, seconds=40)
-    assert_whole(collector, agent, "node-1", at_least=75)
+    wait_for("live again", lambda: last_sequence(collector, "node-1") > paused_at + 60)
+    assert_whole(collector, agent, "node-1", at_least=paused_at + 60)
 
 
 def test_a_killed_collector_is_replaced(collector: Collector, make_agent: AgentMaker) -> None:
@@ -34,7 +34,7 @@ def test_a_killed_collector_is_replaced(collector: Collector, make_agent: AgentM
     collector.kill()
     time.sleep(2)
     collector.start_ready()
-    wait_for("the host reports again", lambda: last_sequence(collector, "node-1") > 25, seconds=30)
+    wait_for("the host reports again", lambda: last_sequence(collector, "node-1") > 25)
     assert_whole(collector, agent, "node-1", at_least=25)
 
 
@@ -48,17 +48,16 @@ def test_a_half_open_connection_is_noticed_and_replaced(collector: Collector, ma
         wait_for(
             "the agent logs that the connection is gone",
             lambda: "collector_unreachable" in agent.log.read_text(),
-            seconds=30,
         )
         assert time.monotonic() - frozen < 22
         network.thaw()
         before = last_sequence(collector, "node-1")
-        wait_for("the host reports again", lambda: last_sequence(collector, "node-1") > before + 5, seconds=30)
+        wait_for("the host reports again", lambda: last_sequence(collector, "node-1") > before + 5)
         assert_whole(collector, agent, "node-1", at_least=before)
 
 
 def test_connections_cut_again_and_again_lose_nothing(collector: Collector, make_agent: AgentMaker) -> None:
-    """Ten cuts in ten seconds."""
+    """Ten cuts, each after a second."""
     with Proxy(collector.grpc_port) as network:
         agent = make_agent(port=network.port).start()
         wait_for("the host reports", lambda: newest_live(collector, "node-1"))
@@ -66,8 +65,8 @@ def test_connections_cut_again_and_again_lose_nothing(collector: Collector, make
             time.sleep(1)
             network.cut()
         before = last_sequence(collector, "node-1")
-        wait_for("the host reports again", lambda: last_sequence(collector, "node-1") > before + 5, seconds=30)
-        assert_whole(collector, agent, "node-1", at_least=50)
+        wait_for("the host reports again", lambda: last_sequence(collector, "node-1") > before + 5)
+        assert_whole(collector, agent, "node-1", at_least=before)
 
 
 def test_a_dead_hosts_last_records_are_stored_within_fifteen_seconds(
@@ -94,7 +93,7 @@ def test_an_agent_killed_again_and_again_loses_at_most_the_tick_in_flight(
     agent = make_agent().start()
     for _ in range(5):
         before = newest_live(collector, "node-1")
-        wait_for("the new epoch reports", lambda last=before: newest_live(collector, "node-1") != last, seconds=20)  # type: ignore[misc]
+        wait_for("the new epoch reports", lambda last=before: newest_live(collector, "node-1") != last)  # type: ignore[misc]
         time.sleep(1.3)
         agent.kill()
         agent.start()

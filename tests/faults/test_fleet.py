@@ -15,7 +15,7 @@ from tests.stored import read_stored
 pytestmark = pytest.mark.faults
 
 HOSTS = 300
-AT_MOST_SECONDS = 120
+AT_MOST_SECONDS = 400
 WATCHDOG_SECONDS = 10
 CUT_OFF = 3  # records of each host that may be under way when the load is killed
 
@@ -52,19 +52,20 @@ def test_hundreds_of_hosts_that_reconnect_at_once_are_caught_up(tmp_path: Path, 
     collector.start_ready()
     fleet = processes.enter_context(_fleet(collector, tmp_path / "fleet.log"))
     fleet.start()
-    wait_for("every host is there", lambda: _connected(collector) == HOSTS, seconds=30, pause_seconds=0.5)
+    wait_for("every host is there", lambda: _connected(collector) == HOSTS, pause_seconds=0.5)
     time.sleep(3)
     collector.kill()
     watchdog.restarted()
     collector.start_ready()
-    wait_for("every host is back", lambda: _connected(collector) == HOSTS, seconds=30, pause_seconds=0.5)
+    wait_for("every host is back", lambda: _connected(collector) == HOSTS, pause_seconds=0.5)
     time.sleep(3)  # by then each has reported its backlog
-    wait_for("nothing waits any more", lambda: _backlog_bytes(collector) == 0, seconds=60, pause_seconds=0.5)
-    time.sleep(1)
+    wait_for("nothing waits any more", lambda: _backlog_bytes(collector) == 0, pause_seconds=0.5)
+    enough = 10 * HOSTS
+    wait_for("records arrive", lambda: (collector.metric("flyball_collector_records_total") or 0) > enough)
     fleet.kill()
-    collector.stop(20)
+    collector.stop()
     assert watchdog.longest_seconds < WATCHDOG_SECONDS
-    assert _stored(collector) > 10 * HOSTS
+    assert _stored(collector) > enough
 
 
 def _fleet(collector: Collector, log: Path) -> Process:

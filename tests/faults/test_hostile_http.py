@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import socket
 import time
+import urllib.request
 from collections.abc import Iterator
 
 import pytest
@@ -90,24 +91,46 @@ def test_requests_that_are_none_are_refused(collector: Collector, request_bytes:
 
 
 def test_slow_senders_keep_nobody_out(collector: Collector) -> None:
-    """Three hundred connections that send a byte now and then; an honest request is answered at once."""
-    slow = [socket.create_connection(("127.0.0.1", collector.http_port), 5) for _ in range(300)]
+    """With 1,000 half requests that get a byte now and then, honest requests are answered at once."""
+    slow = [socket.create_connection(("127.0.0.1", collector.http_port), 5) for _ in range(1000)]
     try:
-        begun = time.monotonic()
-        while time.monotonic() - begun < 4:
-            for end in slow:
-                end.send(b"G")
-            started = time.monotonic()
+        for _ in range(3):
+            _drip(slow)
             assert collector.get("/api/v1/hosts")["total"] == 1
-            assert time.monotonic() - started < 3
-            time.sleep(0.5)
-        let_go = begun + 15
-        slow[0].settimeout(let_go - time.monotonic())
-        with contextlib.suppress(ConnectionResetError):  # let go as well
-            assert slow[0].recv(1000)[:10] in {b"", b"HTTP/1.1 4"}
+            for path in ("/healthz", "/readyz", "/metrics"):
+                # the best of several: the machine may be busy with other things
+                assert min(_seconds(collector, path) for _ in range(5)) < 0.2, path
+        wait_for("the last one is let go", lambda: not _drip(slow[-1:]), seconds=30, pause_seconds=0.5)
     finally:
         for end in slow:
             end.close()
+
+
+def test_a_refused_agent_is_listed(collector: Collector) -> None:
+    """The collector's list has an agent with an invalid name, its address and the reason."""
+    with RawAgent(collector.grpc_port, "no such name!").open():
+        (refused,) = wait_for("it is refused", lambda: collector.get("/api/v1/refused-agents"))
+    assert refused["host"] == "no such name!"
+    assert refused["address"].startswith("127.0.0.1")
+    assert refused["reason"]
+
+
+def _drip(ends: list[socket.socket]) -> int:
+    """Send a byte on each connection; return how many are still open."""
+    sent = 0
+    for end in ends:
+        with contextlib.suppress(OSError):
+            sent += end.send(b"G")
+    return sent
+
+
+def _seconds(collector: Collector, path: str) -> float:
+    """Return the time until a path is answered with status 200."""
+    begun = time.perf_counter()
+    with urllib.request.urlopen(collector.url + path, timeout=10) as answer:
+        assert answer.status == 200
+        answer.read()
+    return time.perf_counter() - begun
 
 
 def _ask(collector: Collector, request: bytes) -> tuple[int, bytes]:

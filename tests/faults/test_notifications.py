@@ -87,7 +87,7 @@ def test_alertmanager_learns_of_the_end(tmp_path: Path, processes: ExitStack) ->
     before = len(receiver.posts())
     collector.kill()
     collector.start_ready()
-    wait_for("it goes on firing", lambda: len(receiver.posts()) > before + 1, seconds=30)
+    wait_for("it goes on firing", lambda: len(receiver.posts()) > before + 1)
     with RawAgent(collector.grpc_port, "astray").open() as agent:
         number = 0
 

@@ -28,12 +28,12 @@ def test_a_locked_store_acknowledges_nothing_and_recovers(tmp_path: Path, proces
         lock.execute("BEGIN EXCLUSIVE")
         agent.send_records(range(60))
         wait_for("the live view goes on", lambda: last_sequence(collector, "patient") == 59)
-        wait_for("the outage is loud", lambda: collector.metric("flyball_collector_store_up") == 0, seconds=20)
+        wait_for("the outage is loud", lambda: collector.metric("flyball_collector_store_up") == 0)
         assert agent.settled() == 0
         lock.execute("ROLLBACK")
         lock.close()
-        agent.wait("acknowledged once it is durable", lambda a: a.settled() == 60, seconds=30)
-    wait_for("the store is up again", lambda: collector.metric("flyball_collector_store_up") == 1, seconds=20)
+        agent.wait("acknowledged once it is durable", lambda a: a.settled() == 60)
+    wait_for("the store is up again", lambda: collector.metric("flyball_collector_store_up") == 1)
     assert sorted(read_stored(collector.database, "patient")[agent.epoch].rows) == list(range(60))
 
 
@@ -61,10 +61,10 @@ def test_a_full_disk_stops_acknowledging_and_recovers(small_disk: Path, processe
         _fill(ballast)
         agent.send_records(range(60))
         wait_for("the live view goes on", lambda: last_sequence(collector, "cramped") == 59)
-        wait_for("the outage is loud", lambda: collector.metric("flyball_collector_store_up") == 0, seconds=20)
+        wait_for("the outage is loud", lambda: collector.metric("flyball_collector_store_up") == 0)
         assert agent.settled() == 0
         ballast.unlink()
-        agent.wait("acknowledged once there is room", lambda a: a.settled() == 60, seconds=40)
+        agent.wait("acknowledged once there is room", lambda a: a.settled() == 60)
     assert collector.alive()
 
 
@@ -86,11 +86,11 @@ def test_an_agents_full_disk_degrades_to_memory_and_is_logged(
     wait_for("the host is heard", lambda: last_sequence(collector, "node-1") > 3)
     ballast = small_disk / "ballast"
     _fill(ballast)
-    wait_for("the agent logs it", lambda: "spool_degraded" in agent.log.read_text(), seconds=20)
+    wait_for("the agent logs it", lambda: "spool_degraded" in agent.log.read_text())
     before = last_sequence(collector, "node-1")
-    wait_for("it goes on at its pace", lambda: last_sequence(collector, "node-1") > before + 20, seconds=10)
+    wait_for("it goes on at its pace", lambda: last_sequence(collector, "node-1") > before + 20)
     ballast.unlink()
-    wait_for("it comes back to the disk", lambda: "spool_recovered" in agent.log.read_text(), seconds=40)
+    wait_for("it comes back to the disk", lambda: "spool_recovered" in agent.log.read_text())
     assert_whole(collector, agent, "node-1", at_least=20)
 
 
@@ -101,11 +101,11 @@ def test_what_no_disk_and_no_collector_takes_is_declared_lost(
     agent = _agent_on(small_disk, collector, processes, **{"spool.memory_bytes": 65536}).start()
     wait_for("the host is heard", lambda: last_sequence(collector, "node-1") > 3)
     _fill(small_disk / "ballast")
-    wait_for("the disk is full", lambda: "spool_degraded" in agent.log.read_text(), seconds=20)
+    wait_for("the disk is full", lambda: "spool_degraded" in agent.log.read_text())
     collector.kill()
     time.sleep(12)
     collector.start_ready()
-    wait_for("heard again", lambda: last_sequence(collector, "node-1") > 60, seconds=20)
+    wait_for("heard again", lambda: last_sequence(collector, "node-1") > 60)
     (found,) = assert_whole(collector, agent, "node-1", at_least=20).values()
     assert found.lost
     assert not found.lost & found.present
@@ -118,7 +118,7 @@ def test_an_agents_read_only_disk_never_stops_it(small_disk: Path, collector: Co
     wait_for("the host reports anyway", lambda: last_sequence(collector, "node-1") > 20)
     assert "spool_degraded" in agent.log.read_text()
     subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
-    wait_for("it comes back to the disk", lambda: "spool_recovered" in agent.log.read_text(), seconds=40)
+    wait_for("it comes back to the disk", lambda: "spool_recovered" in agent.log.read_text())
     assert_whole(collector, agent, "node-1", at_least=20)
 
 

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 
 from google.protobuf.message import DecodeError
 
@@ -88,10 +89,9 @@ class Definitions:
             raise Malformed("definition", str(error)) from None
 
     def _layout(self, body: bytes, name: int) -> KnownLayout:
+        _check_counts(body, self._limits.columns)
         layout = Layout.parse(body, self._metric)
         columns = layout.columns
-        if len(columns) > self._limits.columns:
-            raise Malformed("definition", f"layout of {len(columns)} columns; the limit is {self._limits.columns}")
         if len({(column.metric.name, column.labels) for column in columns}) != len(columns):
             raise Malformed("definition", "layout with a duplicate column")
         longest = self._limits.label_bytes
@@ -119,9 +119,10 @@ class Definitions:
         return known
 
     def _unavailable(self, body: bytes) -> tuple[UnavailableReading, ...]:
+        count = len(pb.UnavailableReadings.FromString(body).unavailable)
+        if count > _UNAVAILABLE:  # before objects are made of them, which takes seconds for a million
+            raise Malformed("definition", f"{count} unavailable readings; the limit is {_UNAVAILABLE}")
         unavailable = parse_unavailable(body)
-        if len(unavailable) > _UNAVAILABLE:
-            raise Malformed("definition", f"{len(unavailable)} unavailable readings; the limit is {_UNAVAILABLE}")
         for unavailable_reading in unavailable:
             for text in (unavailable_reading.probe, unavailable_reading.metric, unavailable_reading.resource):
                 _check("name in an unavailable reading", text, self._limits.label_bytes)
@@ -134,6 +135,15 @@ class Definitions:
         if len(tenancy.members) > _MEMBERS:
             raise Malformed("definition", f"tenancy of {len(tenancy.members)} members; the limit is {_MEMBERS}")
         return tenancy
+
+
+def _check_counts(body: bytes, limit: int) -> None:
+    """Check the size of a layout before objects are made of its parts, which takes seconds for a million."""
+    with suppress(DecodeError):  # `Layout.parse` reports it
+        message = pb.Layout.FromString(body)
+        for what, count in (("columns", len(message.columns)), ("metrics", len(message.metrics))):
+            if count > limit:
+                raise Malformed("definition", f"layout of {count} {what}; the limit is {limit}")
 
 
 def _check(what: str, value: str, limit: int) -> None:

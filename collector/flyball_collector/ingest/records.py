@@ -92,10 +92,11 @@ class RecordHandler:
         lost = RangeSet((part.first, part.next) for part in message.ranges)
         reach = sum(following // epoch.book.ticks - first // epoch.book.ticks + 1 for first, following in lost)
         if reach > _LOST_BLOCKS or any(following > epoch.horizon for _, following in lost):
+            count = sum(following - first for first, following in lost)  # len() is limited to 63 bits
             raise Rejection(
                 StatusCode.INVALID_ARGUMENT,
                 "lost",
-                f"{len(lost)} sequences of epoch {epoch.id.hex()} exceed what may be declared lost",
+                f"{count} sequences of epoch {epoch.id.hex()} exceed what may be declared lost",
             )
         for first, following in lost:
             for number, ranges in epoch.book.declare(first, following):

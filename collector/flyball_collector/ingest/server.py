@@ -17,17 +17,20 @@ from flyball_collector.ingest.hello import SpooledEpoch
 from flyball_collector.ingest.intake import Intake
 from flyball_collector.ingest.metrics_publisher import MetricsPublisher
 from flyball_collector.ingest.open_rows import rows_between
+from flyball_collector.ingest.rejection import Rejection
 from flyball_collector.ingest.session import WRITE_SECONDS, Session
 from flyball_collector.ingest.warm_up import WarmUp
 from flyball_collector.ingest.writer import BlockWriter
 from flyball_collector.own_metrics import OwnMetrics
+from flyball_collector.refused_agents import RefusedAgents
 from flyball_collector.security.tokens import split_listen
 from flyball_collector.settings import CollectorSettings
 from flyball_collector.store.contract import Store, StoreError
 from flyball_collector.wire.acceptor import Contexts
 from flyball_collector.wire.call import Call
+from flyball_collector.wire.client_limits import ClientLimits
 from flyball_collector.wire.events import Limits
-from flyball_collector.wire.health import HealthService
+from flyball_collector.wire.health import REQUEST_BYTES, HealthService
 from flyball_collector.wire.listening_sockets import open_listening_sockets
 from flyball_collector.wire.server import Server
 from flyball_collector.wire.status import StatusCode
@@ -38,6 +41,7 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 log = structlog.get_logger()
 
 SERVICE = "flyball.v1.Telemetry"
+HELLO_BYTES = 512 * 1024  # of the first message of a stream: 4,096 epochs of some 100 bytes each
 _READERS = 4
 _SETTLED_SECONDS = 7.0  # agents wait ten seconds for their welcome
 _SAVE_HOSTS_SECONDS = 600.0
@@ -54,12 +58,14 @@ class IngestServer:
         metrics: OwnMetrics,
         clock: Clock,
         contexts: Contexts | None,
+        refused_agents: RefusedAgents | None = None,
     ) -> None:
         self._settings = settings
         self._store = store
         self._metrics = metrics
         self._clock = clock
         self._secured = contexts is not None
+        self._refused_agents = refused_agents or RefusedAgents()
         self.counts = Counts()
         self._common_welcome = _common_welcome(settings)
         self._publisher = MetricsPublisher(self.counts, metrics)
@@ -68,6 +74,7 @@ class IngestServer:
         self._intake = Intake(settings, fleet, self._buffer, self.counts, clock, self._writer.put_document)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="store-reader")
         self._sessions: set[Session] = set()
+        self._admitted = 0  # sessions with a valid hello
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
         hours_ns = round(settings.forget_host_hours * 3600 * 1_000_000_000)
@@ -77,10 +84,12 @@ class IngestServer:
         self._health = HealthService((SERVICE,))
         self._server = Server(
             {f"/{SERVICE}/Connect": self._connect, **self._health.handlers},
-            Limits(settings.limits.message_bytes),
+            Limits(settings.limits.message_bytes, REQUEST_BYTES, HELLO_BYTES),
             max_streams=settings.limits.streams,
             max_age_seconds=settings.grpc.max_connection_age_seconds,
             contexts=contexts,
+            client_limits=ClientLimits(settings.limits.connections_per_name, settings.limits.connections_per_address),
+            refused_agents=self._refused_agents,
         )
 
     @property
@@ -95,7 +104,13 @@ class IngestServer:
 
     @property
     def streams(self) -> int:
-        return len(self._sessions)
+        """Return the number of streams with a valid hello."""
+        return self._admitted
+
+    @property
+    def listening(self) -> bool:
+        """Return False if the listening thread ended by an error, so that no agent can connect."""
+        return self._server.listening
 
     @property
     def open_bytes(self) -> int:
@@ -120,6 +135,7 @@ class IngestServer:
         self._warming = asyncio.create_task(self._warm(), name="ingest-warm")
         self._spawn("ingest-writer", self._writer.run())
         self._spawn("ingest-periodic", self._every_second())
+        self._spawn("ingest-listening", self._server.failed())
         log.info("ingest_listening", address=address, port=port, tls=self._secured)
         return port
 
@@ -168,10 +184,6 @@ class IngestServer:
         """Serve Telemetry.Connect."""
         if self._stopping:
             call.abort(StatusCode.UNAVAILABLE, "the collector is stopping; reconnect")
-        limit = self._settings.limits.streams
-        if len(self._sessions) >= limit:
-            self.counts.rejected_streams["streams"] += 1
-            call.abort(StatusCode.RESOURCE_EXHAUSTED, f"all {limit} streams are in use; raise limits.streams")
         session = Session(
             call,
             self._intake,
@@ -180,12 +192,23 @@ class IngestServer:
             self._durable,
             self._common_welcome,
             verified=self._secured,
+            admit=self._admit,
+            refused_agents=self._refused_agents,
         )
         self._sessions.add(session)
         try:
             await session.run()
         finally:
             self._sessions.discard(session)
+            self._admitted -= session.admitted
+
+    def _admit(self) -> None:
+        """Count a stream whose hello is valid. Without one, a stream takes no other agent's place."""
+        limit = self._settings.limits.streams
+        if self._admitted >= limit:
+            reason = f"all {limit} streams are in use; raise limits.streams"
+            raise Rejection(StatusCode.RESOURCE_EXHAUSTED, "streams", reason)
+        self._admitted += 1
 
     async def _durable(self, host: str, epochs: Sequence[SpooledEpoch]) -> dict[bytes, RangeSet | None]:
         """Return the durable sequences of epochs from the store; `None` where it did not answer in time."""
@@ -234,9 +257,10 @@ class IngestServer:
 
     def _publish(self) -> None:
         self.counts.rejected_streams["handshake"] = self._server.refused_handshakes
+        self.counts.rejected_streams["connections"] = self._server.refused_connections
         self._publisher.publish()
         metrics = self._metrics
-        metrics.streams.set(len(self._sessions))
+        metrics.streams.set(self._admitted)
         metrics.replaying_hosts.set(self._intake.grants.replaying)
         metrics.open_blocks.set(self._buffer.open_blocks)
         metrics.open_blocks_bytes.set(self._buffer.size_bytes)

@@ -12,10 +12,12 @@ from flyball_collector.ingest.counts import Counts
 from flyball_collector.ingest.hello import SpooledEpoch, check_hello
 from flyball_collector.ingest.identity import check_certificate
 from flyball_collector.ingest.intake import Intake
+from flyball_collector.ingest.message_size import check_size
 from flyball_collector.ingest.rejection import Rejection
 from flyball_collector.ingest.source import Source
 from flyball_collector.ingest.stream_outbox import StreamOutbox
 from flyball_collector.ingest.time_slices import run_in_slices
+from flyball_collector.refused_agents import RefusedAgents
 from flyball_collector.wire.call import Call
 from flyball_collector.wire.status import CallEnded, StatusCode
 from flyball_proto.ranges import RangeSet
@@ -23,6 +25,8 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 
 HELLO_SECONDS = 10.0
 WRITE_SECONDS = 30.0
+
+_NOT_REFUSED = frozenset({"removed", "stopping", "superseded"})  # reasons of the collector, not faults of the agent
 
 AskStore = Callable[[str, Sequence[SpooledEpoch]], Awaitable[dict[bytes, RangeSet | None]]]
 
@@ -40,6 +44,8 @@ class Session:
         welcome: pb.Welcome,
         *,
         verified: bool,
+        admit: Callable[[], None],
+        refused_agents: RefusedAgents,
     ) -> None:
         self._call = call
         self._intake = intake
@@ -48,6 +54,10 @@ class Session:
         self._ask_store = ask_store
         self._welcome = welcome
         self._verified = verified
+        self._admit = admit  # raises `Rejection` if no stream is free
+        self._refused_agents = refused_agents
+        self._claimed_host = ""  # as its hello claims
+        self.admitted = False
         self._task: asyncio.Task[None] | None = None
         self._ending: Rejection | None = None
         self._stream: AgentStream | None = None
@@ -67,7 +77,7 @@ class Session:
             await self._serve()
             return
         except Rejection as rejection:
-            ending = rejection
+            ending = rejection.with_traceback(None)  # its frames hold the refused message
         except asyncio.CancelledError:
             if self._ending is None:
                 raise  # the agent disconnected
@@ -78,8 +88,19 @@ class Session:
             if self._stream is not None:
                 self._intake.detach(self._stream)
             self._task = self._stream = None  # break the reference cycle
-        self._counts.rejected_streams[ending.reason] += 1
+        self._note_rejection(ending)
         self._call.abort(ending.code, ending.message)
+
+    def _note_rejection(self, rejection: Rejection) -> None:
+        self._counts.rejected_streams[rejection.reason] += 1
+        if rejection.reason not in _NOT_REFUSED:
+            client = self._call.client
+            self._refused_agents.refuse(
+                host=self._claimed_host,
+                certificate=client.certificate,
+                address=client.address,
+                reason=rejection.message,
+            )
 
     async def _serve(self) -> None:
         try:
@@ -103,10 +124,13 @@ class Session:
                 sender.cancel()
 
     async def _greet(self, message: pb.AgentMessage) -> tuple[Source, AgentStream]:
+        self._claimed_host = message.hello.host
         greeting = check_hello(message.hello)
         if self._verified:
-            check_certificate(greeting.host, self._call.names)
+            check_certificate(greeting.host, self._call.client.names)
         if self._stream is None:
+            self._admit()
+            self.admitted = True
             self._stream = AgentStream(greeting.host, self.end, StreamOutbox())
         elif self._stream.host != greeting.host:
             raise Rejection(
@@ -170,6 +194,7 @@ class Session:
 
     @staticmethod
     def _parse(raw: bytes) -> pb.AgentMessage:
+        check_size(raw)
         try:
             return pb.AgentMessage.FromString(raw)
         except DecodeError as error:

@@ -80,7 +80,8 @@ class ServerContexts:
 def _context(files: TlsFiles) -> ssl.SSLContext:
     if files.ca is None:
         raise CertificateError("grpc.ca_file is not set: agents could not be authenticated")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # TLS 1.2 or newer
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3  # every agent has it, and it encrypts the client's certificate
     try:
         context.load_cert_chain(files.certificate, files.key)
         context.load_verify_locations(files.ca)

@@ -7,41 +7,56 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import cast
 
 import structlog
+
+from flyball_collector.refused_agents import RefusedAgents
+from flyball_collector.wire.client import ConnectedClient, plain_address
+from flyball_collector.wire.handshake import Handshake, HandshakeFailed
+from flyball_collector.wire.pending_handshakes import PendingHandshakes
+from flyball_collector.wire.transport import PlainTransport, Transport
 
 _log = structlog.get_logger(__name__)
 
 HANDSHAKE_SECONDS = 10.0
+MAX_HANDSHAKES = 4096  # in progress; one holds about 30 KB
 _ACCEPTS = 64  # per iteration, so that handshakes proceed in between
 _NO_FILES_SECONDS = 0.2  # pause when the process has no file descriptor left
 
 Contexts = Callable[[], ssl.SSLContext]
-OnConnection = Callable[[socket.socket, frozenset[str]], None]
+OnConnection = Callable[[Transport, ConnectedClient], None]
 
 
 class Acceptor:
-    """Calls `on_connection` in its thread with a connected socket and the names of the peer's certificate."""
+    """Calls `on_connection` in its thread with each new connection, and `on_end` if the thread ends by an error."""
 
     def __init__(
         self,
         listeners: Sequence[socket.socket],
         contexts: Contexts | None,
         on_connection: OnConnection,
-        max_waiting: int,
+        refused_agents: RefusedAgents,
+        *,
+        on_end: Callable[[BaseException], None],
+        max_waiting: int = MAX_HANDSHAKES,
         handshake_seconds: float = HANDSHAKE_SECONDS,
     ) -> None:
         self._listeners = {listener.fileno(): listener for listener in listeners}
         self._contexts = contexts
         self._on_connection = on_connection
-        self._max_waiting = max_waiting
+        self._refused_agents = refused_agents
+        self._on_end = on_end
         self._handshake_seconds = handshake_seconds
-        self._waiting: dict[int, tuple[float, ssl.SSLSocket]] = {}  # start time and socket, oldest first
+        self._waiting = PendingHandshakes(max_waiting)
         self._epoll = select.epoll()
         self._wake, self._wake_receiver = socket.socketpair()
         self._thread = threading.Thread(target=self._run, name="ingest-acceptor", daemon=True)
         self.refused = 0  # failed handshakes
+
+    @property
+    def alive(self) -> bool:
+        """Return True while the thread runs."""
+        return self._thread.is_alive()
 
     def open(self) -> None:
         """Start accepting connections."""
@@ -60,9 +75,11 @@ class Acceptor:
         try:
             while not self._iterate(time.monotonic()):
                 pass
+        except BaseException as error:  # noqa: BLE001  the process must not run on without its listening thread
+            self._on_end(error)
         finally:
-            for _, connection in self._waiting.values():
-                connection.close()
+            for handshake in self._waiting:
+                handshake.socket.close()
             for listener in self._listeners.values():
                 listener.close()
             self._epoll.close()
@@ -73,75 +90,68 @@ class Acceptor:
         for fileno, _ in self._epoll.poll(min(1.0, self._handshake_seconds)):
             if fileno in self._listeners:
                 self._accept(self._listeners[fileno], now)
-            elif fileno in self._waiting:
-                self._continue_handshake(fileno, self._waiting[fileno][1])
+            elif (handshake := self._waiting.get(fileno)) is not None:
+                self._proceed(handshake)
             elif fileno == self._wake_receiver.fileno():
                 return True
-        while self._waiting:
-            fileno, (since, _) = next(iter(self._waiting.items()))
-            if now - since < self._handshake_seconds and len(self._waiting) <= self._max_waiting:
-                break
-            self._drop(fileno, "timed out")
+        for late in self._waiting.late(now - self._handshake_seconds):
+            self._fail(late, "the TLS handshake timed out")
         return False
 
     def _accept(self, listener: socket.socket, now: float) -> None:
         for _ in range(_ACCEPTS):
             try:
-                accepted, _address = listener.accept()
+                accepted, address = listener.accept()
             except BlockingIOError:
                 return
             except ConnectionError:
                 continue
             except OSError as error:
-                _log.warning("accept_failed", reason=str(error), remedy="raise the limit of open files")
+                _log.warning("accept_failed", reason=error.strerror, remedy="raise the limit of open files")
                 time.sleep(_NO_FILES_SECONDS)
                 return
-            self._start(accepted, now)
+            try:
+                self._start(accepted, plain_address(str(address[0])), now)
+            except OSError:
+                accepted.close()
+            except BaseException:
+                accepted.close()
+                raise
 
-    def _start(self, accepted: socket.socket, now: float) -> None:
-        try:
-            accepted.setblocking(False)
-            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if self._contexts is None:
-                self._on_connection(accepted, frozenset())
-                return
-            secured = self._contexts().wrap_socket(accepted, server_side=True, do_handshake_on_connect=False)
-        except OSError:
-            accepted.close()
+    def _start(self, accepted: socket.socket, address: str, now: float) -> None:
+        accepted.setblocking(False)
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._contexts is None:
+            self._on_connection(PlainTransport(accepted), ConnectedClient(address))
             return
-        fileno = secured.fileno()
-        self._waiting[fileno] = now, secured
-        self._epoll.register(fileno, select.EPOLLIN)
-        self._continue_handshake(fileno, secured)
+        handshake = Handshake(accepted, self._contexts(), address, now)
+        self._waiting.add(handshake)
+        self._epoll.register(handshake.fileno, select.EPOLLIN)
+        self._proceed(handshake)
+        if (surplus := self._waiting.surplus()) is not None:
+            self._fail(surplus, "too many TLS handshakes at the same time")
 
-    def _continue_handshake(self, fileno: int, connection: ssl.SSLSocket) -> None:
+    def _proceed(self, handshake: Handshake) -> None:
         try:
-            connection.do_handshake()
-            names = _names(connection)
-        except ssl.SSLWantReadError:
-            self._epoll.modify(fileno, select.EPOLLIN)
-        except ssl.SSLWantWriteError:
-            self._epoll.modify(fileno, select.EPOLLOUT)
-        except OSError as error:  # including ssl.SSLError
-            self._drop(fileno, str(error))
-        else:
-            del self._waiting[fileno]
-            self._epoll.unregister(fileno)
-            self._on_connection(connection, names)
+            secured = handshake.proceed()
+        except HandshakeFailed as failure:
+            self._fail(handshake, str(failure))
+            return
+        except Exception as error:  # noqa: BLE001  no peer may end this thread, whatever it sends
+            _log.exception("handshake_failed", address=handshake.address)
+            self._fail(handshake, f"internal error: {type(error).__name__}")
+            return
+        if secured is None:
+            self._epoll.modify(handshake.fileno, select.EPOLLIN | (select.EPOLLOUT if handshake.sending else 0))
+            return
+        self._waiting.remove(handshake)
+        self._epoll.unregister(handshake.fileno)
+        self._on_connection(*secured)
 
-    def _drop(self, fileno: int, reason: str) -> None:
-        _, connection = self._waiting.pop(fileno)
-        self.refused += 1
-        _log.debug("handshake_failed", reason=reason)
-        with suppress(OSError):
-            self._epoll.unregister(fileno)
-        connection.close()
-
-
-def _names(connection: ssl.SSLSocket) -> frozenset[str]:
-    """Return the names in the peer's verified certificate."""
-    if connection.selected_alpn_protocol() != "h2":
-        raise ssl.SSLError("the client did not negotiate HTTP/2 (ALPN h2)")
-    certificate = connection.getpeercert() or {}
-    names = cast("tuple[tuple[str, str], ...]", certificate.get("subjectAltName", ()))
-    return frozenset(name for _, name in names)
+    def _fail(self, handshake: Handshake, reason: str) -> None:
+        self._waiting.remove(handshake)
+        self._epoll.unregister(handshake.fileno)
+        handshake.socket.close()
+        if reason:
+            self.refused += 1
+            self._refused_agents.refuse(host="", certificate="", address=handshake.address, reason=reason)

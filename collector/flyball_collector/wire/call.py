@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import NoReturn, Protocol
 
+from flyball_collector.wire.client import ConnectedClient
 from flyball_collector.wire.status import CallEnded, StatusCode
 
 OnMessage = Callable[[bytes], bool]
@@ -13,7 +14,7 @@ OnMessage = Callable[[bytes], bool]
 class Connected(Protocol):
     """The connection that carries a call."""
 
-    names: frozenset[str]
+    client: ConnectedClient
 
     def consumed(self, stream: int, size: int) -> None:
         """Note that a message was consumed, so that the peer may send more."""
@@ -28,12 +29,12 @@ class Connected(Protocol):
 class Call:
     """Reads and writes the messages of one call. Its task is cancelled when the peer cancels the call."""
 
-    __slots__ = ("_finished", "_messages", "_on_message", "_peer", "_reader", "names", "stream", "task")
+    __slots__ = ("_finished", "_messages", "_on_message", "_peer", "_reader", "client", "stream", "task")
 
     def __init__(self, peer: Connected, stream: int) -> None:
         self._peer = peer
         self.stream = stream
-        self.names = peer.names  # from the peer's verified certificate
+        self.client = peer.client
         self.task: asyncio.Task[None] | None = None
         self._messages: deque[bytes] = deque()
         self._finished = False
@@ -58,6 +59,13 @@ class Call:
                 self._reader = None
         message = self._messages.popleft()
         self._peer.consumed(self.stream, len(message))
+        return message
+
+    async def read_only_message(self) -> bytes:
+        """Return the message of a method that takes exactly one. Another number of them ends the call."""
+        message = await self.read()
+        if message is None or await self.read() is not None:  # doc/statuscodes.md of grpc/grpc: UNIMPLEMENTED
+            self.abort(StatusCode.UNIMPLEMENTED, "the method requires exactly one request message")
         return message
 
     async def write(self, message: bytes) -> None:

@@ -4,15 +4,18 @@ Invalid input never raises: it ends the stream or the connection with a reason.
 """
 
 from flyball_collector.wire import frames
+from flyball_collector.wire.client_settings import read_settings
 from flyball_collector.wire.events import Broken, Cancelled, Event, Finished, Limits, Opened, Received
-from flyball_collector.wire.frames import ErrorCode, ProtocolFault
-from flyball_collector.wire.hpack import Decoder
+from flyball_collector.wire.field_blocks import FieldBlock, FieldBlocks, check_priority, unpadded
+from flyball_collector.wire.fields import check_trailers
+from flyball_collector.wire.frames import ErrorCode, ProtocolFault, StreamFault
 from flyball_collector.wire.messages import Assembler
-from flyball_collector.wire.receiver import CONNECTION_WINDOW, FrameReceiver, unpadded
+from flyball_collector.wire.receiver import CONNECTION_WINDOW, FrameReceiver
 from flyball_collector.wire.request import NotGrpc, read_request
 from flyball_collector.wire.sender import FrameSender
 from flyball_collector.wire.status import CallEnded, StatusCode
-from flyball_collector.wire.stream import Http2Stream
+from flyball_collector.wire.stream import Closed, Http2Stream, Streams
+from flyball_collector.wire.work import SMALL_BYTES, ClientWork
 
 
 class Connection:
@@ -20,16 +23,15 @@ class Connection:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._decoder = Decoder(limits.header_bytes)
-        self._streams: dict[int, Http2Stream] = {}
-        self._last_stream = 0
+        self._work = ClientWork(limits)
+        self._blocks = FieldBlocks(limits, self._work)
+        self._streams = Streams()
+        self._open = self._streams.open
+        self._last_served: int | None = None  # of a connection that accepts no more calls
         self._rest = b""  # the beginning of an incomplete frame
         self._prefaced = False
         self.greeted = False  # the client's settings have arrived, so it speaks HTTP/2
-        self._block: tuple[int, int, bytearray] | None = None  # incomplete headers: their stream, flags and bytes
-        self._idle_frames = 0
         self._broken = False
-        self._leaving = False
         self.outgoing = bytearray(
             frames.settings(
                 {
@@ -41,12 +43,12 @@ class Connection:
             + frames.window_update(0, CONNECTION_WINDOW)
         )
         self._sender = FrameSender(self.outgoing)
-        self._receiver = FrameReceiver(self.outgoing, limits)
+        self._receiver = FrameReceiver(self.outgoing, limits, self._work, self._open.values())
 
     @property
     def streams(self) -> int:
         """Return the number of open calls."""
-        return len(self._streams)
+        return len(self._open)
 
     def receive(self, data: bytes) -> list[Event]:
         """Return the events in these bytes. They are the same however the bytes are split."""
@@ -57,32 +59,34 @@ class Connection:
             self._parse(self._rest + data if self._rest else data, events)
         except ProtocolFault as fault:
             self._broken = True
-            self.outgoing += frames.goaway(self._last_stream, fault.code, fault.reason)
-            events.append(Broken(fault.reason))
+            self._go_away(fault.code, fault.reason)
+            events.append(Broken(fault.reason, fault.code))
         return events
 
     def consumed(self, stream_id: int, size: int) -> None:
         """Note that a message of `size` bytes was consumed, which makes room for more."""
-        stream = self._streams.get(stream_id)
+        stream = self._open.get(stream_id)
         if stream is not None:
             self._receiver.consumed(stream, size)
 
     def send(self, stream_id: int, message: bytes) -> None:
         """Send a message as far as the client's windows allow. The rest follows when they widen."""
-        stream = self._streams.get(stream_id)
+        stream = self._open.get(stream_id)
         if stream is not None:
             self._sender.send(stream, message)
 
     def unsent(self, stream_id: int) -> int:
         """Return how many bytes wait for the client's window."""
-        stream = self._streams.get(stream_id)
+        stream = self._open.get(stream_id)
         return len(stream.pending) if stream is not None else 0
 
     def end(self, stream_id: int, code: StatusCode, message: str = "") -> None:
         """Send the status of a call that ended. Messages that still wait are dropped."""
-        stream = self._streams.pop(stream_id, None)
+        stream = self._open.get(stream_id)
         if stream is not None:
-            self._sender.end(stream, code, message)
+            self._close(stream)
+            if not self._broken:  # GOAWAY is the last frame
+                self._sender.end(stream, code, message)
 
     def ping(self) -> None:
         """Send a ping to check that the client is alive."""
@@ -90,13 +94,13 @@ class Connection:
 
     def leave(self, reason: str) -> None:
         """Accept no more calls. Open calls continue."""
-        if not self._leaving and not self._broken:
-            self._leaving = True
-            self.outgoing += frames.goaway(self._last_stream, ErrorCode.NO_ERROR, reason)
+        if self._last_served is None and not self._broken:
+            self._last_served = self._streams.last
+            self._go_away(ErrorCode.NO_ERROR, reason)
 
-    def reset_idle_frames(self) -> None:
-        """Reset the count of frames without data. The caller does this about once a second."""
-        self._idle_frames = 0
+    def start_second(self) -> None:
+        """Reset the counts of the client's work. The caller does this about once a second."""
+        self._work.start_second()
 
     # --- frames ---
 
@@ -114,10 +118,14 @@ class Connection:
                 break
             payload = data[at + frames.HEADER_BYTES : end]
             at = end
-            if kind == frames.DATA and self._block is None and self.greeted:
-                self._on_data(stream & frames.LAST_STREAM, flags, payload, events)
-            else:
-                self._on_other(kind, stream & frames.LAST_STREAM, flags, payload, events)
+            stream &= frames.LAST_STREAM
+            try:
+                if kind == frames.DATA and self.greeted and self._blocks.incomplete is None:
+                    self._on_data(stream, flags, payload, events)
+                else:
+                    self._on_other(kind, stream, flags, payload, events)
+            except StreamFault as fault:
+                self._reset(stream, fault.code, events)
         self._rest = data[at:]
 
     def _preface(self, data: bytes) -> int:
@@ -131,43 +139,38 @@ class Connection:
     def _on_other(self, kind: int, stream: int, flags: int, payload: bytes, events: list[Event]) -> None:
         if not self.greeted and (kind != frames.SETTINGS or flags & frames.ACK):
             raise _fault("the first frame is not SETTINGS")
-        if self._block is not None and (kind != frames.CONTINUATION or stream != self._block[0]):
+        if self._blocks.incomplete not in {None, stream if kind == frames.CONTINUATION else None}:
             raise _fault("expected a CONTINUATION frame")
-        self._count_idle()
-        if kind in _CONNECTION_FRAMES and stream:
-            raise _fault(f"a frame of type {kind} on stream {stream}")
-        if len(payload) != _SIZES.get(kind, len(payload)):
-            raise ProtocolFault(ErrorCode.FRAME_SIZE_ERROR, f"a frame of type {kind} with {len(payload)} bytes")
+        if kind != frames.HEADERS:  # their cost is counted once they are decoded
+            self._work.idle_frame()
+        frames.check(kind, flags, stream, len(payload))
         if handler := _HANDLERS.get(kind):
             handler(self, stream, flags, payload, events)
 
-    def _count_idle(self) -> None:
-        self._idle_frames += 1
-        if self._idle_frames > self._limits.idle_frames:
-            raise ProtocolFault(ErrorCode.ENHANCE_YOUR_CALM, "too many frames without data")
-
     def _on_data(self, stream_id: int, flags: int, payload: bytes, events: list[Event]) -> None:
-        self._receiver.count(len(payload))
-        if not payload:
-            self._count_idle()
-        stream = self._streams.get(stream_id)
-        if stream is None:
-            self._check_past(stream_id)
-            self._count_idle()
-            return  # sent before the client knew that the call had ended
-        if stream.remote_done:
-            raise ProtocolFault(ErrorCode.STREAM_CLOSED, f"data after the end of stream {stream_id}")
+        size = len(payload)
+        self._receiver.count(size)
+        content = unpadded(payload) if flags & frames.PADDED else payload
+        if len(content) < SMALL_BYTES:
+            self._work.small_frame(len(content))
+        stream = self._open.get(stream_id)
+        if stream is None or stream.remote_done:
+            self._streams.check_late_data(stream_id)
+            return
+        last = flags & frames.END_STREAM != 0
         try:
-            messages = self._receiver.take(stream, flags, payload)
+            messages = self._receiver.take(stream, content, size, last=last)
         except CallEnded as ended:
             self._refuse(stream, ended, events)
             return
-        events.extend(Received(stream_id, message) for message in messages)
-        if flags & frames.END_STREAM:
+        events += [Received(stream_id, message) for message in messages]
+        if last:
             self._finish(stream, events)
 
     def _finish(self, stream: Http2Stream, events: list[Event]) -> None:
         stream.remote_done = True
+        if stream.content_left:
+            raise StreamFault(ErrorCode.PROTOCOL_ERROR, "less content than its content-length")
         if not stream.assembler.between:
             self._refuse(stream, CallEnded(StatusCode.INTERNAL, "the last message is incomplete"), events)
             return
@@ -177,94 +180,105 @@ class Connection:
         self.end(stream.id, ended.code, ended.message)
         events.append(Cancelled(stream.id))
 
-    def _check_past(self, stream_id: int) -> None:
-        if stream_id % 2 == 0 or stream_id > self._last_stream:
-            raise _fault(f"stream {stream_id} is not open")
+    def _reset(self, stream_id: int, code: ErrorCode, events: list[Event]) -> None:
+        if self._streams.close(stream_id, Closed.RESET):
+            events.append(Cancelled(stream_id))
+        self.outgoing += frames.reset(stream_id, code)
+
+    def _close(self, stream: Http2Stream) -> None:
+        """Note that we send the last frame of a stream, and a reset if the client has not sent its own last one."""
+        self._streams.close(stream.id, Closed.ENDED if stream.remote_done else Closed.RESET)
+        if stream.remote_done:
+            self._work.served_call()
+
+    def _go_away(self, code: ErrorCode, reason: str) -> None:
+        last = self._streams.last if self._last_served is None else self._last_served  # it must not increase
+        self.outgoing += frames.goaway(last, code, reason)
 
     # --- headers ---
 
     def _on_headers(self, stream: int, flags: int, payload: bytes, events: list[Event]) -> None:
-        if flags & frames.PADDED:
-            payload = unpadded(payload)
-        if flags & frames.PRIORITIZED:
-            if len(payload) < 5:
-                raise ProtocolFault(ErrorCode.FRAME_SIZE_ERROR, "headers too short for their priority")
-            payload = payload[5:]
-        if flags & frames.END_HEADERS:
-            self._on_block(stream, flags, payload, events)
-        else:
-            self._block = stream, flags, bytearray(payload)
+        self._on_block(stream, self._blocks.begin(stream, flags, payload), events)
 
     def _on_continuation(self, stream: int, flags: int, payload: bytes, events: list[Event]) -> None:
-        if self._block is None:
-            raise _fault(f"a CONTINUATION frame without HEADERS on stream {stream}")
-        _, first_flags, block = self._block
-        block += payload
-        if len(block) > self._limits.header_bytes:
-            raise ProtocolFault(ErrorCode.ENHANCE_YOUR_CALM, f"more than {self._limits.header_bytes} bytes of headers")
-        if flags & frames.END_HEADERS:
-            self._block = None
-            self._on_block(stream, first_flags, bytes(block), events)
+        self._on_block(stream, self._blocks.go_on(flags, payload), events)
 
-    def _on_block(self, stream_id: int, flags: int, block: bytes, events: list[Event]) -> None:
-        """Handle the complete headers of a call, or its trailers."""
-        headers = self._decoder.decode(block)
-        last = bool(flags & frames.END_STREAM)
-        known = self._streams.get(stream_id)
-        if known is not None:
-            if known.remote_done or not last:
-                raise _fault(f"headers within stream {stream_id}")
-            self._finish(known, events)
+    def _on_block(self, stream_id: int, block: FieldBlock | None, events: list[Event]) -> None:
+        """Handle the headers of a call, or its trailers, once they are complete."""
+        if block is None:
             return
-        if stream_id % 2 == 0:
-            raise _fault(f"stream {stream_id}: a client's stream has an odd number")
-        if stream_id <= self._last_stream:
-            return  # trailers of a call that has ended
-        if self._leaving or len(self._streams) >= self._limits.streams:
-            self._last_stream = stream_id if not self._leaving else self._last_stream
-            self.outgoing += frames.reset(stream_id, ErrorCode.REFUSED_STREAM)
-            return
-        self._last_stream = stream_id
-        stream = Http2Stream(stream_id, Assembler(self._limits.message_bytes), self._limits.window_bytes)
+        if (open_stream := self._open.get(stream_id)) is not None:
+            self._on_trailers(open_stream, block, events)
+        elif not self._streams.idle(stream_id):
+            self._streams.check_late_headers(stream_id)
+        else:
+            self._begin(stream_id, block, events)
+
+    def _on_trailers(self, stream: Http2Stream, block: FieldBlock, events: list[Event]) -> None:
+        if stream.remote_done:
+            raise StreamFault(ErrorCode.STREAM_CLOSED, "headers after the end of the stream")
+        if not block.last:
+            raise StreamFault(ErrorCode.PROTOCOL_ERROR, "headers within the stream")
+        check_trailers(block.headers)
+        self._finish(stream, events)
+
+    def _begin(self, stream_id: int, block: FieldBlock, events: list[Event]) -> None:
+        self._streams.last = stream_id
+        if self._last_served is not None or len(self._open) >= self._limits.streams:
+            raise StreamFault(ErrorCode.REFUSED_STREAM, "too many streams, or the connection accepts no more")
+        if block.own_parent:
+            raise StreamFault(ErrorCode.PROTOCOL_ERROR, "the stream depends on itself")
+        assembler = Assembler(self._limits.message_bytes, on_inflated=self._work.inflated)
+        stream = Http2Stream(stream_id, assembler, self._limits.window_bytes, remote_done=block.last)
         self._sender.opened(stream)
         try:
-            request = read_request(headers)
+            request = read_request(block.headers)
         except NotGrpc as refusal:
-            self._sender.refuse(stream, refusal.status, last=last)
+            self._close(stream)
+            self._sender.refuse(stream, refusal.status)
             return
         except CallEnded as ended:
-            stream.remote_done = last
+            self._close(stream)
             self._sender.end(stream, ended.code, ended.message)
             return
-        stream.assembler.encoding = request.encoding
-        self._streams[stream_id] = stream
+        self._work.call()
+        limits = self._limits
+        max_bytes = limits.message_bytes_by_path.get(request.path, limits.message_bytes)
+        assembler.limit(max_bytes, limits.first_message_bytes)
+        assembler.encoding = request.encoding
+        stream.content_left = request.content_length
+        self._open[stream_id] = stream
         events.append(Opened(stream_id, request))
-        if last:
+        if block.last:
             self._finish(stream, events)
 
     # --- other frames ---
 
+    def _on_priority(self, stream_id: int, _flags: int, payload: bytes, _events: list[Event]) -> None:
+        try:
+            check_priority(stream_id, payload)
+        except StreamFault as fault:
+            if self._streams.idle(stream_id):  # it cannot be reset
+                raise ProtocolFault(fault.code, str(fault)) from None
+            raise
+
     def _on_reset(self, stream_id: int, _flags: int, _payload: bytes, events: list[Event]) -> None:
-        if self._streams.pop(stream_id, None) is not None:
+        self._streams.check_used(stream_id)
+        if stream_id in self._open:
+            self._streams.close(stream_id, Closed.CANCELLED)
             events.append(Cancelled(stream_id))
-        else:
-            self._check_past(stream_id)
 
     def _on_settings(self, _stream: int, flags: int, payload: bytes, _events: list[Event]) -> None:
         if flags & frames.ACK:
-            if payload:
-                raise ProtocolFault(ErrorCode.FRAME_SIZE_ERROR, "an acknowledgement with settings")
             return
-        if len(payload) % frames.SETTING.size:
-            raise ProtocolFault(ErrorCode.FRAME_SIZE_ERROR, f"settings of {len(payload)} bytes")
+        self._work.settings(len(payload))
+        settings = read_settings(payload)
         self.greeted = True
         self.outgoing += frames.frame(frames.SETTINGS, frames.ACK, 0)  # before the data that the new window allows
-        for key, value in frames.SETTING.iter_unpack(payload):
-            if key == frames.INITIAL_WINDOW_SIZE:
-                self._sender.set_initial_window(value, self._streams.values())
-
-    def _on_push(self, _stream: int, _flags: int, _payload: bytes, _events: list[Event]) -> None:
-        raise _fault("a client cannot push")
+        if settings.table_bytes is not None:
+            self._sender.limit_table(settings.table_bytes)
+        if settings.window is not None:
+            self._sender.set_initial_window(settings.window, self._open.values())
 
     def _on_ping(self, _stream: int, flags: int, payload: bytes, _events: list[Event]) -> None:
         if not flags & frames.ACK:
@@ -272,27 +286,29 @@ class Connection:
 
     def _on_window_update(self, stream_id: int, _flags: int, payload: bytes, _events: list[Event]) -> None:
         count = int.from_bytes(payload) & frames.MAX_WINDOW_BYTES
-        if count == 0:
-            raise _fault("a window update of 0 bytes")
         if stream_id == 0:
-            self._sender.widen(count, self._streams.values())
-        elif (stream := self._streams.get(stream_id)) is not None:
-            self._sender.widen_stream(stream, count)
-        else:
-            self._check_past(stream_id)
+            if count == 0:
+                raise _fault("a window update of 0 bytes")
+            self._sender.widen(count, self._open.values())
+            return
+        self._streams.check_used(stream_id)
+        stream = self._open.get(stream_id)
+        if stream is None:
+            return  # sent before the client knew that the stream had ended
+        if count == 0:
+            raise StreamFault(ErrorCode.PROTOCOL_ERROR, "a window update of 0 bytes")
+        self._sender.widen_stream(stream, count)
 
 
-_SIZES = {frames.PRIORITY: 5, frames.RST_STREAM: 4, frames.PING: 8, frames.WINDOW_UPDATE: 4}
-_CONNECTION_FRAMES = frozenset({frames.SETTINGS, frames.PING, frames.GOAWAY})
 _HANDLERS = {
     frames.HEADERS: Connection._on_headers,
+    frames.PRIORITY: Connection._on_priority,
     frames.RST_STREAM: Connection._on_reset,
     frames.SETTINGS: Connection._on_settings,
-    frames.PUSH_PROMISE: Connection._on_push,
     frames.PING: Connection._on_ping,
     frames.WINDOW_UPDATE: Connection._on_window_update,
     frames.CONTINUATION: Connection._on_continuation,
-}  # all other frames are ignored: PRIORITY, GOAWAY, and types of later standards
+}  # GOAWAY and frames of later standards are ignored
 
 
 def _fault(reason: str) -> ProtocolFault:

@@ -4,13 +4,15 @@ from collections import deque
 from collections.abc import Iterable
 
 from flyball_collector.wire.frames import ErrorCode, ProtocolFault
-from flyball_collector.wire.hpack_tables import CODE_BITS, END_OF_STRING, FIELDS
+from flyball_collector.wire.hpack_tables import FIELDS
+from flyball_collector.wire.huffman import huffman_decoded
 
 Header = tuple[bytes, bytes]
 
 TABLE_BYTES = 4096  # RFC 9113, section 6.5.2: the default, which we never change
 _ENTRY_BYTES = 32  # section 4.1: overhead of an entry
 _MAX_INTEGER = 1 << 31
+_MAX_UPDATES = 2  # section 4.2: the smallest size since the last block, then the final one
 
 
 class Decoder:
@@ -25,18 +27,28 @@ class Decoder:
     def decode(self, block: bytes) -> list[Header]:
         """Return the headers of a block. Raises `ProtocolFault`."""
         headers: list[Header] = []
-        left, at = self._max_bytes, 0
+        left, at = self._max_bytes, self._updates(block)
         while at < len(block):
-            header, at = self._field(block, at, first=not headers)
-            if header is None:
-                continue
+            header, at = self._field(block, at)
             headers.append(header)
             left -= _size(header)
             if left < 0:
                 raise ProtocolFault(ErrorCode.ENHANCE_YOUR_CALM, f"more than {self._max_bytes} bytes of headers")
         return headers
 
-    def _field(self, block: bytes, at: int, *, first: bool) -> tuple[Header | None, int]:
+    def _updates(self, block: bytes) -> int:
+        """Apply table size updates (section 6.3), and return the offset of the first header."""
+        at = count = 0
+        while at < len(block) and block[at] & 0xE0 == 0x20:
+            limit, at = _integer(block, at, 5)
+            count += 1
+            if limit > TABLE_BYTES or count > _MAX_UPDATES:
+                raise _fault(f"table size {limit}: allowed are {_MAX_UPDATES} updates to at most {TABLE_BYTES} bytes")
+            self._limit = limit
+            self._evict(0)
+        return at
+
+    def _field(self, block: bytes, at: int) -> tuple[Header, int]:
         """Decode one header field (section 6), and return the offset of the next one."""
         byte = block[at]
         if byte & 0x80:  # indexed
@@ -46,13 +58,8 @@ class Decoder:
             header, at = self._literal(block, at, 6)
             self._remember(header)
             return header, at
-        if byte & 0x20:  # a new table size
-            limit, at = _integer(block, at, 5)
-            if limit > TABLE_BYTES or not first:
-                raise _fault(f"table size {limit}: allowed are up to {TABLE_BYTES} bytes, before the first header")
-            self._limit = limit
-            self._evict(0)
-            return None, at
+        if byte & 0x20:
+            raise _fault("a table size update after the first header")
         return self._literal(block, at, 4)
 
     def _literal(self, block: bytes, at: int, bits: int) -> tuple[Header, int]:
@@ -98,37 +105,6 @@ def encode(headers: Iterable[Header]) -> bytes:
     return bytes(block)
 
 
-def huffman_decoded(text: bytes) -> bytes:
-    """Decode Huffman-coded text (section 5.2). The padding is less than a byte and consists of ones."""
-    code, out = 1, bytearray()
-    for bit in f"{int.from_bytes(text):0{8 * len(text)}b}" if text else "":
-        code = code << 1 | (bit == "1")
-        symbol = _SYMBOLS.get(code)
-        if symbol is not None:
-            if symbol == END_OF_STRING:
-                raise _fault("end-of-string symbol within a string")
-            out.append(symbol)
-            code = 1
-        elif code >> 30:
-            raise _fault("invalid Huffman code")
-    padding = code.bit_length() - 1
-    if padding > 7 or code != (1 << padding + 1) - 1:
-        raise _fault("invalid Huffman padding")
-    return bytes(out)
-
-
-def _canonical() -> dict[int, int]:
-    """Return the symbols by their code, which is prefixed with a 1 bit."""
-    symbols, code, bits = {}, 0, 0
-    for length, symbol in sorted((length, symbol) for symbol, length in enumerate(CODE_BITS)):
-        code <<= length - bits
-        bits = length
-        symbols[1 << length | code] = symbol
-        code += 1
-    return symbols
-
-
-_SYMBOLS = _canonical()
 _INDEX = {field: index for index, field in reversed(list(enumerate(FIELDS, 1)))}
 _NAMES = {name: index for (name, _), index in _INDEX.items()}
 

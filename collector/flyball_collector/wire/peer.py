@@ -2,20 +2,22 @@
 
 import asyncio
 import select
-import socket
-import ssl
 from collections.abc import Callable
 from contextlib import suppress
 
 from flyball_collector.wire.call import Call
+from flyball_collector.wire.client import ConnectedClient
 from flyball_collector.wire.connection import Connection
 from flyball_collector.wire.events import Broken, Cancelled, Event, Finished, Limits, Opened, Received
+from flyball_collector.wire.frames import ErrorCode
 from flyball_collector.wire.status import CallEnded, StatusCode
+from flyball_collector.wire.transport import READ_BYTES, Transport
 
-READ_BYTES = 16_384  # one TLS record, the most that a read returns
-READS = 8  # per call of `ready`, so that other connections are served
 FULL_BYTES = 64 * 1024  # unsent bytes at which reading pauses
-_AGAIN = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+_FAREWELL_BYTES = 1024 * 1024  # discarded after we have closed: a client may have filled its windows before it knows
+_STEADY_SECONDS = 0.075  # a peer that sends again within this time, more than a pause of the server, may be busy
+_STEADY_READS = 4  # in a row: then it is, and an agent that sends once a second is not
+_BUSY_BYTES = READ_BYTES // 4  # at once: more than an agent sends in a second
 
 Begin = Callable[[Call, str], "asyncio.Task[None]"]
 
@@ -25,17 +27,17 @@ class Peer:
 
     def __init__(
         self,
-        connected: socket.socket,
-        names: frozenset[str],
+        transport: Transport,
+        client: ConnectedClient,
         limits: Limits,
         epoll: select.epoll,
         begin: Begin,
         clock: Callable[[], float],
         max_age_seconds: float,
     ) -> None:
-        self._socket = connected
-        self.fileno = connected.fileno()
-        self.names = names
+        self._transport = transport
+        self.fileno = transport.fileno
+        self.client = client
         self._connection = Connection(limits)
         self._epoll = epoll
         self._begin = begin
@@ -43,11 +45,16 @@ class Peer:
         self._calls: dict[int, Call] = {}
         self._writers: list[asyncio.Future[None]] = []
         self._watched = select.EPOLLIN
+        self._reading = False
+        self._steady_reads = 0
+        self.busy_sending = False  # it will probably send more very soon
         self.born = self.heard = self.flushed = self.busy = clock()
         self.leaves = self.born + max_age_seconds
         self.pinged: float | None = None  # when an unanswered ping was sent
+        self._discarded = 0  # bytes, while it waits for the peer to close
         self.closing: float | None = None  # when it began to wait for the peer to close
         self.lost = False
+        self.excessive = False  # it was ended because it caused too much work
         epoll.register(self.fileno, self._watched)
 
     @property
@@ -63,18 +70,29 @@ class Peer:
     @property
     def stuck(self) -> bool:
         """Return True while bytes wait that the kernel did not accept."""
-        return bool(self._connection.outgoing)
+        return bool(self._connection.outgoing or self._transport.unsent)
 
     def ready(self) -> None:
-        """Read and write what the kernel allows."""
+        """Read once and write what the kernel allows. What is left to read is for the next call."""
         if self._watched & select.EPOLLIN:
-            self._read()
+            self._reading = True
+            try:
+                self._read()
+            finally:
+                self._reading = False
         if not self.lost:
             self.flush()
 
+    @property
+    def more(self) -> bool:
+        """Return True if the last read probably left bytes behind."""
+        return self._transport.more and not self.lost
+
     def consumed(self, stream: int, size: int) -> None:
-        """Note that a message was consumed."""
+        """Note that a message was consumed. The client may wait for the room that this makes."""
         self._connection.consumed(stream, size)
+        if not self._reading and self._connection.outgoing:
+            self.flush()
 
     async def write(self, stream: int, message: bytes) -> None:
         """Send a message. Return once the peer and the kernel have accepted it."""
@@ -102,7 +120,7 @@ class Peer:
 
     def every_second(self) -> None:
         """Reset the counter of idle frames, and forget a ping that was answered."""
-        self._connection.reset_idle_frames()
+        self._connection.start_second()
         if self.pinged is not None and self.heard >= self.pinged:
             self.pinged = None
 
@@ -130,7 +148,7 @@ class Peer:
         self.lost = True
         with suppress(OSError):
             self._epoll.unregister(self.fileno)
-        self._socket.close()
+        self._transport.close()
         for call in self._calls.values():
             call.cancel()
         self._calls.clear()
@@ -138,45 +156,47 @@ class Peer:
 
     def flush(self) -> None:
         """Write the outgoing bytes as far as the kernel accepts them."""
-        outgoing = self._connection.outgoing
-        if (outgoing or self.closing is not None) and not self.lost:
-            self._write(outgoing)
+        if (self.stuck or self.closing is not None) and not self.lost:
+            self._write()
         elif self._watched == select.EPOLLIN and not self._writers:
             return
         if not self.lost:
-            self._watch((select.EPOLLIN if len(outgoing) <= FULL_BYTES else 0) | (select.EPOLLOUT if outgoing else 0))
+            full = len(self._connection.outgoing) > FULL_BYTES or self._discarded > _FAREWELL_BYTES
+            self._watch((0 if full else select.EPOLLIN) | (select.EPOLLOUT if self.stuck else 0))
         self._wake_writers()
 
-    def _write(self, outgoing: bytearray) -> None:
+    def _write(self) -> None:
+        outgoing = self._connection.outgoing
         try:
-            while outgoing:
-                sent = self._socket.send(outgoing)
-                del outgoing[:sent]
+            if self._transport.send(outgoing):
                 self.flushed = self._clock()
-            if self.closing is not None:
-                self._socket.shutdown(socket.SHUT_WR)
-        except _AGAIN:
-            pass
+            if self.closing is not None and not outgoing:
+                self._transport.finish()
         except OSError:
             self.lose()
 
     def _read(self) -> None:
-        for _ in range(READS):
-            try:
-                data = self._socket.recv(READ_BYTES)
-            except _AGAIN:
-                return
-            except OSError:
-                data = b""
-            if not data:
-                self.lose()
-                return
-            self.heard = self._clock()
-            if self.closing is None:
+        self.busy_sending = False
+        try:
+            data = self._transport.receive()
+        except OSError:
+            self.lose()
+            return
+        if data:
+            self._note_heard(len(data))
+            if self.closing is not None:
+                self._discarded += len(data)
+            else:
                 for event in self._connection.receive(data):
                     self._handle(event)
-            if len(data) < READ_BYTES:
-                return
+        if self._transport.ended:
+            self.lose()
+
+    def _note_heard(self, size: int) -> None:
+        now = self._clock()
+        self._steady_reads = self._steady_reads + 1 if now - self.heard < _STEADY_SECONDS else 0
+        self.busy_sending = size >= _BUSY_BYTES or self._steady_reads >= _STEADY_READS
+        self.heard = now
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Received):
@@ -190,6 +210,7 @@ class Peer:
             self.busy = self._clock()
             self._calls.pop(event.stream).cancel()
         elif isinstance(event, Broken):
+            self.excessive = event.code is ErrorCode.ENHANCE_YOUR_CALM
             self.close(event.reason)
 
     def _watch(self, events: int) -> None:

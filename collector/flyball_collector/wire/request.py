@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from flyball_collector.wire.fields import check_request, content_length
 from flyball_collector.wire.hpack import Header
-from flyball_collector.wire.messages import ENCODINGS
+from flyball_collector.wire.messages import ENCODINGS, IDENTITY
 from flyball_collector.wire.status import CallEnded, StatusCode
 
 TYPE = b"application/grpc"
@@ -20,23 +21,28 @@ class NotGrpc(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The path and message compression of a call."""
+    """The path, message compression and declared length of a call."""
 
     path: str
     encoding: bytes  # of compressed messages
+    content_length: int | None = None  # few clients of gRPC declare it
 
 
 def read_request(headers: Sequence[Header]) -> Request:
-    """Return the request. Raises `NotGrpc` or `CallEnded`, as doc/PROTOCOL-HTTP2.md of grpc/grpc requires."""
-    fields = dict(headers)
-    if fields.get(b":method") != b"POST":
+    """Return the request. Raises `StreamFault` if it is malformed.
+
+    Raises `NotGrpc` or `CallEnded`, as doc/PROTOCOL-HTTP2.md of grpc/grpc requires, if it cannot be served.
+    """
+    fields = check_request(headers)
+    length = content_length(headers)
+    if fields[b":method"] != b"POST":
         raise NotGrpc(b"405")
     kind = fields.get(b"content-type", b"")
     if not kind.startswith(TYPE) or kind[len(TYPE) : len(TYPE) + 1] not in {b"", b"+", b";"}:
         raise NotGrpc(b"415")
-    encoding = fields.get(b"grpc-encoding", b"identity")
+    encoding = fields.get(b"grpc-encoding", IDENTITY)
     if encoding not in ENCODINGS:
         name = encoding.decode("ascii", "replace")[:40]
         supported = "use gzip, deflate or identity"
         raise CallEnded(StatusCode.UNIMPLEMENTED, f"grpc-encoding {name!r} is not supported; {supported}")
-    return Request(fields.get(b":path", b"").decode("ascii", "replace"), encoding)
+    return Request(fields[b":path"].decode("ascii", "replace"), encoding, length)

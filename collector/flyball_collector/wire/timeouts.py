@@ -16,6 +16,7 @@ class Timeouts:
     idle_seconds: float = 300.0  # without a call
     stuck_seconds: float = 30.0  # while the client leaves sent bytes unread
     farewell_seconds: float = 2.0  # for the client to close
+    penalty_seconds: float = 10.0  # until a client whose connection caused too much work may connect again
     age_grace_seconds: float = 10.0  # for open calls to end by themselves
 
 

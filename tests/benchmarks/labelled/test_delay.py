@@ -61,7 +61,7 @@ async def test_a_round_trip_takes_both_delays_and_no_byte_is_lost() -> None:
         elapsed = time.monotonic() - started
         assert await reader.read(-1) == sent[1:]
         writer.close()
-    assert 0.08 <= elapsed < 1.0
+    assert 0.08 <= elapsed < 5.0
 
 
 async def test_delay_does_not_take_throughput() -> None:
@@ -73,4 +73,4 @@ async def test_delay_does_not_take_throughput() -> None:
         await reader.readexactly(50 * 65536)
         elapsed = time.monotonic() - started
         writer.close()
-    assert 0.2 <= elapsed < 3.0
+    assert 0.2 <= elapsed < 8.0  # one after another, the pieces would take ten seconds

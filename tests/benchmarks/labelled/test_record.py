@@ -14,15 +14,17 @@ def test_a_recording_holds_readings_and_step_reports(tmp_path: Path) -> None:
     """Real readings of this machine, a training's steps, and nothing of the time before it began."""
     with Recorder(tmp_path / "s", "http://127.0.0.1:9/health") as recorder, socket.socket(socket.AF_UNIX) as training:
         time.sleep(1.2)
+        begun_ns = time.time_ns()
         recorder.begin()
         training.connect(str(tmp_path / "s"))
         hello = {"kind": "hello", "run": "r"}
         steps = {"kind": "steps", "step": 7, "steps": 7, "step_seconds": 0.7, "section_seconds": {"forward": 0.5}}
         training.sendall("".join(json.dumps(line) + "\n" for line in (hello, steps)).encode())
-        time.sleep(2.2)
+        time.sleep(2.5)
         recorder.end(tmp_path / "e.spool")
     recorded = read(tmp_path / "e.spool")
-    assert 2 <= len(recorded.ticks) <= 3
+    assert recorded.ticks
+    assert all(tick.agent_ns > begun_ns for tick in recorded.ticks)
     player, reports = Player(recorded), []
     for ticks, _ in player.play():
         reports += [report for tick in ticks if tick.parsed_extras is not None for report in tick.parsed_extras.steps]

@@ -78,6 +78,7 @@ MANY_STATES = Layout((Column(Metric("test_state", ITEM.kind, "state", "x", state
     [
         (b"\xff\xff", "do(es)? not parse"),
         (make_layout(20).body, "layout of 20 columns; the limit is 10"),
+        (pb.Layout(metrics=[pb.Metric()] * 20).SerializeToString(), "layout of 20 metrics; the limit is 10"),
         (Layout((Column(ITEM, ("x" * 300,)),)).body, "label of test_ratio of 300 characters"),
         (TWICE.body, "a duplicate column"),
         (LONG_HELP.body, "help of test_ratio"),
@@ -93,6 +94,15 @@ def test_a_definition_beyond_a_limit_is_refused(body: bytes, message: str) -> No
     with pytest.raises(Malformed, match=message):
         definitions.learn(definition(pb.Definition.LAYOUT, body))
     assert stored.documents == []
+
+
+def test_too_many_unavailable_readings_are_refused() -> None:
+    """They are counted before objects are made of them."""
+    many = pb.UnavailableReadings(unavailable=[pb.UnavailableReading()] * 4_097)
+    with pytest.raises(Malformed, match="4097 unavailable readings; the limit is 4096"):
+        Definitions(LimitSettings(), DocumentShelf().put).learn(
+            definition(pb.Definition.UNAVAILABLE, many.SerializeToString())
+        )
 
 
 def test_a_false_digest_is_refused() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import grpc
 import pytest
@@ -10,6 +11,9 @@ from grpc import aio
 from grpc_health.v1 import health_pb2
 
 from flyball_collector.blocks.codec import decode
+from flyball_collector.refused_agents import RefusedAgents
+from flyball_collector.security.certs import Authority, Part
+from flyball_collector.security.tls import ServerContexts, TlsFiles
 from flyball_collector.settings import CollectorSettings, GrpcSettings, LimitSettings, StoreSettings
 from flyball_collector.store.contract import Store
 from flyball_collector.testing import (
@@ -369,23 +373,83 @@ async def test_replay_without_a_grant_is_refused(store: FlakyStore) -> None:
 
 async def test_too_many_streams_and_hosts_are_refused(store: FlakyStore) -> None:
     """The status names the setting."""
-    settings = CollectorSettings(grpc=LOOPBACK, limits=LimitSettings(hosts=1, streams=2))
+    settings = CollectorSettings(grpc=LOOPBACK, limits=LimitSettings(hosts=2, streams=1))
     async with running_ingest(store, settings) as running:
         first = await AgentDouble.connect(running.port, "a")
         await first.greet()
         second = await AgentDouble.connect(running.port, "b")
         await second.write(pb.AgentMessage(hello=make_hello("b")))
         code, text = await second.ended()
-        assert (code, "limits.hosts" in text) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
-        idle = await AgentDouble.connect(running.port, "c")
-        await until(lambda: running.server.streams == 1)
-        await idle.call.wait_for_connection()
-        third = await AgentDouble.connect(running.port, "d")
-        await until(lambda: running.server.streams == 2)
-        code, text = await third.ended()
         assert (code, "limits.streams" in text) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
-        for agent in (first, second, idle, third):
+        await first.close()
+        await until(lambda: running.server.streams == 0)
+        for host in ("b", "c"):
+            agent = await AgentDouble.connect(running.port, host)
+            await agent.write(pb.AgentMessage(hello=make_hello(host)))
+            if host == "b":
+                await agent.receive("welcome")
+                await agent.close()
+                await until(lambda: running.server.streams == 0)
+            else:
+                code, text = await agent.ended()
+                assert (code, "limits.hosts" in text) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
+        assert running.server.streams == 0
+        await second.close()
+
+
+async def test_streams_without_a_hello_take_no_place(store: FlakyStore) -> None:
+    """An agent is served while more idle streams are open than the limit allows."""
+    settings = CollectorSettings(grpc=LOOPBACK, limits=LimitSettings(streams=1))
+    async with running_ingest(store, settings) as running:
+        idle = [await AgentDouble.connect(running.port, f"idle{number}") for number in range(3)]
+        for agent in idle:
+            await agent.call.wait_for_connection()
+        honest = await AgentDouble.connect(running.port, "host1")
+        await honest.greet()
+        assert running.server.streams == 1
+        for agent in (*idle, honest):
             await agent.close()
+
+
+async def test_refused_agents_are_noted_with_who_and_why(store: FlakyStore) -> None:
+    """A wrong hello is noted with the host that it claims; a stream that a newer one replaced is not."""
+    refused = RefusedAgents()
+    async with running_ingest(store, refused_agents=refused) as running:
+        agents = [await AgentDouble.connect(running.port, "gpu-01") for _ in range(2)]
+        await agents[0].greet()
+        await agents[1].greet()
+        assert (await agents[0].ended())[0] is grpc.StatusCode.ABORTED
+        old = await AgentDouble.connect(running.port, "gpu-02")
+        await old.write(pb.AgentMessage(hello=make_hello("gpu-02", protocol=0)))
+        await old.ended()
+        odd = await AgentDouble.connect(running.port, "a b")
+        await odd.write(pb.AgentMessage(hello=make_hello("a b\n")))
+        await odd.ended()
+        found = [(agent.host, agent.certificate, agent.address, agent.count) for agent in refused.recent()]
+        assert found == [("a b\n", "", "127.0.0.1", 1), ("gpu-02", "", "127.0.0.1", 1)]
+        assert "too old" in refused.recent()[1].reason
+        for agent in (*agents, old, odd):
+            await agent.close()
+
+
+async def test_an_agent_with_the_certificate_of_another_host_is_noted(store: FlakyStore, tmp_path: Path) -> None:
+    """The entry has the claimed host and the names of the certificate."""
+    authority = Authority(tmp_path / "certs")
+    authority.initialise()
+    server, agent = authority.issue("localhost", Part.COLLECTOR), authority.issue("gpu-07", Part.AGENT)
+    contexts = ServerContexts(TlsFiles(server.certificate_file, server.key_file, authority.ca_file))
+    credentials = grpc.ssl_channel_credentials(
+        authority.ca_file.read_bytes(), agent.key_file.read_bytes(), agent.certificate_file.read_bytes()
+    )
+    refused = RefusedAgents()
+    async with running_ingest(store, contexts=contexts, refused_agents=refused) as running:
+        wrong = await AgentDouble.connect(running.port, "gpu-08", credentials)
+        await wrong.write(pb.AgentMessage(hello=make_hello("gpu-08")))
+        assert (await wrong.ended())[0] is grpc.StatusCode.PERMISSION_DENIED
+        [found] = refused.recent()
+        assert (found.host, found.certificate, found.address) == ("gpu-08", "gpu-07", "127.0.0.1")
+        assert "presented a certificate for gpu-07" in found.reason
+        await wrong.close()
 
 
 async def test_recent_rows_are_readable_before_they_are_stored(store: FlakyStore) -> None:

@@ -1,21 +1,26 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
+from cryptography import x509
 
+from flyball_collector.refused_agents import RefusedAgents
 from flyball_collector.security.certs import Authority, Issued, Part
 from flyball_collector.security.pem import CertificateError
 from flyball_collector.security.tls import ServerContexts, TlsFiles
 from flyball_collector.wire.call import Call
+from flyball_collector.wire.client_limits import ClientLimits
 from flyball_collector.wire.events import Limits
 from flyball_collector.wire.listening_sockets import open_listening_sockets
 from flyball_collector.wire.server import Server
+from tests.collector.odd_certificates import CLIENT, odd_certificate, raw_dns_name
 
 EMPTY: Callable[[bytes], bytes] = bytes
 
@@ -32,11 +37,27 @@ def files_of(authority: Authority, issued: Issued) -> TlsFiles:
 
 
 @asynccontextmanager
-async def serving(files: TlsFiles) -> AsyncIterator[str]:
+async def serving(
+    files: TlsFiles, *, client_limits: ClientLimits | None = None, refused_agents: RefusedAgents | None = None
+) -> AsyncIterator[str]:
     async def names(call: Call) -> None:
-        await call.write(",".join(sorted(call.names)).encode())
+        await call.write(",".join(sorted(call.client.names)).encode())
 
-    server = Server({"/t/m": names}, Limits(1000), max_streams=10, max_age_seconds=60, contexts=ServerContexts(files))
+    async def count(call: Call) -> None:
+        received = 0
+        while await call.read() is not None:
+            received += 1
+        await call.write(b"%d" % received)
+
+    server = Server(
+        {"/t/m": names, "/t/count": count},
+        Limits(1_000_000),
+        max_streams=10,
+        max_age_seconds=60,
+        contexts=ServerContexts(files),
+        client_limits=client_limits,
+        refused_agents=refused_agents,
+    )
     (listener,) = open_listening_sockets("127.0.0.1", 0)
     port = listener.getsockname()[1]
     server.start([listener])
@@ -78,6 +99,72 @@ async def test_other_clients_are_rejected(authority: Authority, tmp_path: Path) 
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 await ask(address, ca, client)
             assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+
+
+@pytest.mark.parametrize(
+    ("names", "usages", "reason"),
+    [
+        (x509.SubjectAlternativeName([x509.DNSName("gpu-01")]), (), "no extended key usage clientAuth"),
+        (x509.SubjectAlternativeName([x509.UniformResourceIdentifier("gpu-01")]), CLIENT, "names no host"),
+        (raw_dns_name(b"gpu-\xff"), CLIENT, "cannot be read"),
+    ],
+)
+async def test_a_certificate_that_names_no_agent_is_refused_in_words(
+    authority: Authority,
+    tmp_path: Path,
+    names: x509.ExtensionType,
+    usages: Sequence[x509.ObjectIdentifier],
+    reason: str,
+) -> None:
+    """The authority has signed it, so the agent's call gets the reason, and the collector shows it."""
+    collector, refused = authority.issue("collector", Part.COLLECTOR), RefusedAgents()
+    odd = odd_certificate(authority, tmp_path / "odd", names, usages)
+    async with serving(files_of(authority, collector), refused_agents=refused) as address:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await ask(address, authority.ca_file.read_bytes(), odd)
+        async with channel_to(address, authority, odd) as channel:
+            call = channel.stream_stream("/t/m")()
+            await call.write(b"first")
+            assert await call.code() is grpc.StatusCode.UNAUTHENTICATED
+    assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+    assert reason in str(caught.value.details())
+    assert [(agent.address, reason in agent.reason) for agent in refused.recent()] == [("127.0.0.1", True)]
+    assert refused.recent()[0].count == 2
+
+
+async def test_many_messages_go_over_one_connection(authority: Authority) -> None:
+    """A backlog is sent as fast as it comes, not one TLS record at each look of the server."""
+    collector = authority.issue("collector", Part.COLLECTOR)
+    agent = files_of(authority, authority.issue("gpu-01", Part.AGENT))
+    async with serving(files_of(authority, collector)) as address, channel_to(address, authority, agent) as channel:
+        async with asyncio.timeout(20):  # at one record a look it were 250 s
+            assert await channel.stream_unary("/t/count")(iter([bytes(1500)] * 4000)) == b"4000"
+            assert await channel.stream_unary("/t/count")(iter([bytes(250_000)] * 40)) == b"40"
+
+
+async def test_a_certificate_has_its_own_limit_of_calls(authority: Authority) -> None:
+    """It holds over all its connections, in proportion to its names, and other certificates are not affected."""
+    collector = files_of(authority, authority.issue("collector", Part.COLLECTOR))
+    mine = files_of(authority, authority.issue("gpu-01", Part.AGENT, also=["gpu-02"]))
+    other = files_of(authority, authority.issue("gpu-03", Part.AGENT))
+    async with serving(collector, client_limits=ClientLimits(per_name=2)) as address, AsyncExitStack() as stack:
+        channels = [await stack.enter_async_context(channel_to(address, authority, mine)) for _ in range(5)]
+        calls = [channel.stream_unary("/t/count")() for channel in channels[:4]]
+        for call in calls:
+            await call.write(b"x")
+        with pytest.raises(grpc.aio.AioRpcError):
+            await channels[4].stream_unary("/t/count")(iter([b"x"]), timeout=1)
+        assert await ask(address, authority.ca_file.read_bytes(), other) == b"gpu-03"
+        for call in calls:
+            await call.done_writing()
+            assert await call == b"1"
+
+
+def channel_to(address: str, authority: Authority, client: TlsFiles) -> Any:
+    """Return a channel with its own connection; the stubs require more of it than it has."""
+    ca, key, certificate = (file.read_bytes() for file in (authority.ca_file, client.key, client.certificate))
+    options = [("grpc.use_local_subchannel_pool", 1)]
+    return grpc.aio.secure_channel(address, grpc.ssl_channel_credentials(ca, key, certificate), options=options)
 
 
 async def test_a_collector_of_another_authority_or_name_is_not_trusted(authority: Authority, tmp_path: Path) -> None:

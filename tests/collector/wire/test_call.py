@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from flyball_collector.wire.call import Call
+from flyball_collector.wire.client import ConnectedClient
+from flyball_collector.wire.status import CallEnded, StatusCode
 
 if TYPE_CHECKING:
     from flyball_collector.wire.peer import Peer
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 class PeerDouble:
     """Records the sizes of consumed messages."""
 
-    names: frozenset[str] = frozenset()
+    client: ConnectedClient = field(default_factory=lambda: ConnectedClient(""))
     sizes: list[int] = field(default_factory=list)
 
     def consumed(self, _stream: int, size: int) -> None:
@@ -75,3 +77,26 @@ async def test_the_reader_raises_the_callbacks_exception() -> None:
     with pytest.raises(ValueError, match="unreadable"):
         await reader
     assert await call.read() == b"y"
+
+
+async def test_the_only_message_is_read_with_its_end() -> None:
+    """A method that takes exactly one message gets it once the client has sent no other."""
+    call, _ = made()
+    reader = asyncio.create_task(call.read_only_message())
+    call.deliver(b"x")
+    await asyncio.sleep(0)
+    assert not reader.done()
+    call.finish()
+    assert await reader == b"x"
+
+
+@pytest.mark.parametrize("messages", [(), (b"x", b"y")])
+async def test_another_number_of_messages_ends_a_unary_call(messages: tuple[bytes, ...]) -> None:
+    """doc/statuscodes.md of grpc/grpc requires UNIMPLEMENTED for none and for two."""
+    call, _ = made()
+    for message in messages:
+        call.deliver(message)
+    call.finish()
+    with pytest.raises(CallEnded, match="exactly one request message") as caught:
+        await call.read_only_message()
+    assert caught.value.code is StatusCode.UNIMPLEMENTED

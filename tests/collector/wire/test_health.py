@@ -7,7 +7,9 @@ import pytest
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
-from tests.collector.wire.test_server import running
+from flyball_collector.wire.events import Limits
+from flyball_collector.wire.health import REQUEST_BYTES, HealthService
+from tests.collector.wire.test_server import running, until
 
 
 async def test_check_reports_each_service() -> None:
@@ -41,3 +43,35 @@ async def test_an_invalid_request_is_refused() -> None:
     async with running() as here, here.channel() as channel:
         call = channel.unary_unary("/grpc.health.v1.Health/Check")(b"\xff")
         assert await call.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+async def test_a_request_is_short_and_soon() -> None:
+    """A longer one ends its call, and so does a call without a request."""
+    limits = Limits(4_000_000, REQUEST_BYTES)
+    async with running(limits, health=HealthService(("t",), request_seconds=0.2)) as here, here.channel() as channel:
+        for method in ("Check", "Watch"):
+            path = f"/grpc.health.v1.Health/{method}"
+            long = channel.unary_stream(path)(HealthCheckRequest(service="x" * 2000).SerializeToString())
+            assert await long.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert "the limit is 1024" in await long.details()
+            missing = channel.stream_stream(path)()
+            assert await missing.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+async def test_the_number_of_watchers_is_limited() -> None:
+    """One more is refused, and one that ends makes room."""
+    request = HealthCheckRequest(service="t").SerializeToString()
+    limits = Limits(4_000_000, streams=100)
+    async with running(limits) as here, here.channel() as channel:
+        watches = [channel.unary_stream("/grpc.health.v1.Health/Watch")(request) for _ in range(64)]
+        for watch in watches:
+            await watch.read()
+        one_more = channel.unary_stream("/grpc.health.v1.Health/Watch")(request, timeout=5)
+        assert await one_more.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        watches[0].cancel()
+        await until(lambda: here.health.watchers == 63)
+        freed = channel.unary_stream("/grpc.health.v1.Health/Watch")(request)
+        assert HealthCheckResponse.FromString(await freed.read()).status == HealthCheckResponse.SERVING
+        watches.append(freed)
+        for watch in watches:
+            watch.cancel()

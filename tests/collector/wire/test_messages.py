@@ -49,6 +49,26 @@ def test_a_message_that_cannot_be_decompressed_ends_the_call(encoding: bytes, me
     assert caught.value.code is code
 
 
+def test_decompressed_messages_of_one_frame_are_limited_together() -> None:
+    """A frame of 16 KB could otherwise expand to many times the limit before the call ends."""
+    packed = gzip.compress(bytes(600))
+    with pytest.raises(CallEnded, match="more than 1000 bytes after decompression"):
+        Assembler(1000, b"gzip").take((PREFIX.pack(1, len(packed)) + packed) * 2)
+
+
+def test_the_work_of_decompression_is_reported() -> None:
+    """The callback gets the length before and after it."""
+    packed, seen = gzip.compress(bytes(600)), []
+    Assembler(1000, b"gzip", lambda *sizes: seen.append(sizes)).take(PREFIX.pack(1, len(packed)) + packed)
+    assert seen == [(len(packed), 600)]
+
+
+def test_a_flag_other_than_0_and_1_is_invalid() -> None:
+    """doc/PROTOCOL-HTTP2.md of gRPC knows no other."""
+    with pytest.raises(CallEnded, match="the flag 2; allowed are 0 and 1"):
+        Assembler(1000, b"gzip").take(PREFIX.pack(2, 0))
+
+
 def test_a_long_message_is_refused_by_its_prefix() -> None:
     """The rest of the message is not awaited."""
     with pytest.raises(CallEnded, match="1001 bytes; the limit is 1000"):

@@ -9,8 +9,10 @@ from typing import NoReturn
 import pytest
 
 from flyball_collector.wire import frames
+from flyball_collector.wire.client import ConnectedClient
 from flyball_collector.wire.peer import Peer
 from flyball_collector.wire.timeouts import Timeouts, enforce_timeouts
+from flyball_collector.wire.transport import PlainTransport
 from tests.collector.wire.client_frames import LIMITS, greeting
 
 TIMEOUTS = Timeouts(keepalive_seconds=6.0)
@@ -46,7 +48,7 @@ def watched() -> Iterator[Watched]:
     ours.setblocking(False)
     clock = Clock()
     with select.epoll() as epoll, other:
-        peer = Peer(ours, frozenset(), LIMITS, epoll, _no_call, clock, 3600.0)
+        peer = Peer(PlainTransport(ours), ConnectedClient(""), LIMITS, epoll, _no_call, clock, 3600.0)
         other.sendall(greeting())
         peer.ready()
         yield Watched(peer, other, clock)
