@@ -8,11 +8,12 @@ from flyball_audit.finding import Severity
 class ReviewFormat(StrEnum):
     """How a review is written."""
 
-    TERMINAL = "terminal"
+    TABLE = "table"
     MARKDOWN = "markdown"
     JSON = "json"
     SARIF = "sarif"
     HTML = "html"
+    TERMINAL = "terminal"  # the former name of `table`, which is not shown
 
 
 SUFFIXES = {
@@ -21,7 +22,7 @@ SUFFIXES = {
     ".sarif": ReviewFormat.SARIF,
     ".html": ReviewFormat.HTML,
     ".htm": ReviewFormat.HTML,
-    ".txt": ReviewFormat.TERMINAL,
+    ".txt": ReviewFormat.TABLE,
 }
 
 

@@ -127,7 +127,7 @@ flyball audit src --fail-on warning                       # fails the job
 
 | `--format` | suffix of `--output` | content |
 |---|---|---|
-| `terminal` | `.txt` | text for people |
+| `table` | `.txt` | text for people |
 | `markdown` | `.md` | a report: summary, estimate, findings by severity, remaining work, a checklist |
 | `html` | `.html` | the same report as a single page that needs no network |
 | `json` | `.json` | everything, for programs |

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import sys
 import threading
 import time
@@ -18,6 +19,9 @@ _COLOURS = {"debug": "\033[2m", "info": "\033[32m", "warning": "\033[33m", "erro
 
 Event = MutableMapping[str, Any]
 
+_ANSWER = "_answer"
+_ERROR_NUMBER = re.compile(r"\[Errno -?\d+\] ")
+
 
 def set_up(level: str = "info", format: str = "auto", stream: TextIO | None = None) -> None:  # noqa: A002  the setting's name
     """Configure structlog, and pass the warnings of libraries through it. It may be called again."""
@@ -30,6 +34,7 @@ def set_up(level: str = "info", format: str = "auto", stream: TextIO | None = No
             Repeats(),
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
+            without_error_numbers,
             renderer(chosen, colours=chosen == "terminal" and out.isatty()),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
@@ -37,6 +42,19 @@ def set_up(level: str = "info", format: str = "auto", stream: TextIO | None = No
         cache_logger_on_first_use=False,  # a reload may change the level
     )
     logging.basicConfig(handlers=[_FromLibraries()], level=max(LEVELS[level], logging.WARNING), force=True)
+
+
+def without_error_numbers(_logger: object, _level: str, event: Event) -> Event:
+    """Remove the numbers that Python writes before the operating system's messages, such as [Errno 2]."""
+    for key, value in event.items():
+        if isinstance(value, str) and key != "exception":
+            event[key] = _ERROR_NUMBER.sub("", value)
+    return event
+
+
+def answering(logger: Any) -> Any:
+    """Return a logger whose lines are never held back as repeats, because they answer a signal or a command."""
+    return logger.bind(**{_ANSWER: True})
 
 
 def choose_format(format: str, stream: TextIO, environment: Mapping[str, str]) -> str:  # noqa: A002
@@ -58,7 +76,8 @@ def _is_journal(stream: TextIO, journal: str) -> bool:
 class Repeats:
     """Logs the first warning of a kind, then one per time window with the number of suppressed repeats.
 
-    Two warnings are of one kind if level, event and all text values are equal; numbers may differ.
+    Two warnings are of one kind if level, event and all texts and lists are equal; numbers may differ. An answer is
+    always logged.
     """
 
     def __init__(
@@ -73,9 +92,9 @@ class Repeats:
         self._lock = threading.Lock()
 
     def __call__(self, _logger: object, level: str, event: Event) -> Event:
-        if LEVELS.get(level, 40) < LEVELS["warning"]:
+        if event.pop(_ANSWER, False) or LEVELS.get(level, 40) < LEVELS["warning"]:
             return event
-        kind = (level, *sorted((key, value) for key, value in event.items() if isinstance(value, str)))
+        kind = (level, *sorted((key, str(value)) for key, value in event.items() if isinstance(value, str | list)))
         now = self._clock()
         with self._lock:
             seen = self._seen.get(kind)

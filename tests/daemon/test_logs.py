@@ -89,6 +89,36 @@ def test_different_warnings_are_not_repeats() -> None:
         assert repeats(None, "info", {"event": "started"}) == {"event": "started"}
 
 
+def test_warnings_with_different_lists_are_not_repeats() -> None:
+    """A list of problems belongs to the kind of a warning."""
+    repeats = logs.Repeats(clock=lambda: 0.0)
+    for problems in (["a"], ["b"]):
+        repeats(None, "error", {"event": "settings_not_reloaded", "problems": problems})
+    with pytest.raises(structlog.DropEvent):
+        repeats(None, "error", {"event": "settings_not_reloaded", "problems": ["a"]})
+
+
+def test_an_answer_is_never_held_back() -> None:
+    """Each answer to a signal is logged, also if it is the same as the one before."""
+    out = written("journal")
+    for _ in range(3):
+        logs.answering(structlog.get_logger()).error("settings_not_reloaded", problem="x")
+    assert out.getvalue() == "<3>settings_not_reloaded problem=x\n" * 3
+
+
+def test_messages_of_the_operating_system_have_no_number() -> None:
+    """The text of an error is logged without [Errno …], in every format; a traceback is left as it is."""
+    out = written("journal")
+    try:
+        Path("/nowhere/x").read_bytes()
+    except OSError as error:
+        structlog.get_logger().error("spool_degraded", error=str(error))
+        structlog.get_logger().exception("failed")
+    first, *trace = out.getvalue().splitlines()
+    assert first == "<3>spool_degraded error=\"No such file or directory: '/nowhere/x'\""
+    assert any("[Errno 2]" in line for line in trace)
+
+
 def test_the_memory_of_repeats_is_limited() -> None:
     """Many different texts do not make the memory of repeats grow without limit."""
     repeats = logs.Repeats(limit=10, clock=lambda: 0.0)

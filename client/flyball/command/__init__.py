@@ -22,6 +22,7 @@ COMMANDS = {
         "host": "Show or remove a host.",
     },
     "Runs": {
+        "runs": "List the runs of the fleet.",
         "diagnose": "Show what limits a host or run, and what will fail.",
         "advice": "List what to change, with the expected gain.",
     },

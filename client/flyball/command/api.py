@@ -30,7 +30,7 @@ _HINTS = {
     "GET /api/v1/events": "`flyball events` lists them",
     "GET /api/v1/silences": "`flyball silence list` lists them",
     "GET /api/v1/kinds": "docs/kinds.md lists them",
-    "GET /api/v1/runs": "",
+    "GET /api/v1/runs": "`flyball runs` lists them",
     "GET /openapi.json": "--help shows valid values",
 }
 """What to do on the command line instead of using the routes that the collector's hints name."""

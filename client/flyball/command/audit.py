@@ -36,7 +36,12 @@ def audit(
     output: OutputOption = None,
     format_: Annotated[
         ReviewFormat | None,
-        typer.Option("--format", "-f", help="Output format.  [default: by the suffix of --output, else terminal]"),
+        typer.Option(
+            "--format",
+            "-f",
+            metavar=f"<{'|'.join(each for each in ReviewFormat if each is not ReviewFormat.TERMINAL)}>",
+            help="Output format.  [default: by the suffix of --output, else table]",
+        ),
     ] = None,
     fail_on: Annotated[
         FailOn | None, typer.Option("--fail-on", help="Minimum severity for exit status 1.  [default: warning]")
@@ -80,7 +85,7 @@ def audit(
         found = _reviewed(paths, settings, _evidence(evidence or settings.evidence), fix=fix)
         if diff:
             _print_patches(found)
-        elif found.files or output or form is not ReviewFormat.TERMINAL:
+        elif found.files or output or form is not ReviewFormat.TABLE:
             _write(found, form, output, verbose=verbose)
     except InputError as error:
         raise WrongArgument(str(error)) from None
@@ -92,8 +97,10 @@ def audit(
 
 def _format_of(form: ReviewFormat | None, output: Path | None) -> ReviewFormat:
     """Return the requested format, or else the one of the file's suffix."""
+    if form is ReviewFormat.TERMINAL:
+        return ReviewFormat.TABLE
     if form or output is None:
-        return form or ReviewFormat.TERMINAL
+        return form or ReviewFormat.TABLE
     suffix = output.suffix.lower()
     if suffix and suffix not in SUFFIXES:
         raise WrongArgument(
@@ -183,7 +190,7 @@ def _write(review: "Review", form: ReviewFormat, output: Path | None, *, verbose
     from flyball_audit.fix import patcher
     from flyball_audit.report.render import render
 
-    if output is None and form is ReviewFormat.TERMINAL and sys.stdout.isatty():
+    if output is None and form is ReviewFormat.TABLE and sys.stdout.isatty():
         return _show(review, verbose=verbose)
     text = render(review, form, patcher(), verbose=verbose)
     return typer.echo(text, nl=False) if output is None else write_file(output, text)

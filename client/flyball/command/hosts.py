@@ -15,11 +15,12 @@ from flyball.command.printable import printable
 from flyball.command.readings import amount, duration
 from flyball_reports.figures import plural
 
-EXAMPLES = ("flyball hosts --sort cpu", "flyball hosts --format json | jq '.[].name'")
+EXAMPLES = ("flyball hosts --sort cpu", "flyball hosts --format json | jq '.hosts[].name'")
 STATUSES = {"up": "green", "not_reporting": "red", "ended": "dim", "waiting": "dim"}
 _OVERVIEW_STATUSES = ("up", "not_reporting", "ended", "waiting")
 _ATTENTION = (None, "info", "warning", "critical")
 _PROBLEMS = 5  # shown with the table
+_REFUSED_AGENTS = 5  # shown with the table
 
 
 class HostOrder(StrEnum):
@@ -52,21 +53,24 @@ def hosts(
     token_file: TokenFileOption = None,
     ca_file: CaFileOption = None,
 ) -> None:
-    """List the hosts of the fleet with their status and load, and the active problems."""
+    """List the hosts of the fleet with their status and load, the active problems, and refused agents."""
     overview = open_api(url, token_file, ca_file).get("overview")
     found = _sorted(fleet(overview), sort)
     if format_ is OutputFormat.JSON:
-        return write_json(found)
+        return write_json({"hosts": found, "refused_agents": _refused_of(overview)})
     if not found:
-        return typer.echo("No host has reported yet. Start an agent on each: flyball agent --set collector=HOST:3590")
+        typer.echo("No host has reported yet. Start an agent on each: flyball agent --set collector=HOST:3590")
+        refused = refused_agents(overview)
+        return write_view(Group(*refused)) if refused else None
     table = hosts_table(found, narrow=console().is_terminal)
-    return write_view(Group(table, Text(_summary(found)), *problems(overview)))
+    return write_view(Group(table, Text(_summary(found)), *problems(overview), *refused_agents(overview)))
 
 
 def fleet_view(overview: dict[str, Any], sort: HostOrder) -> RenderableType:
     """Return the fleet for a screen: the problems are above the table, which may be longer than the screen."""
     found = _sorted(fleet(overview), sort)
-    return Group(Text(_summary(found), style="bold"), *problems(overview), Text(), hosts_table(found))
+    found_problems = [*problems(overview), *refused_agents(overview)]
+    return Group(Text(_summary(found), style="bold"), *found_problems, Text(), hosts_table(found))
 
 
 def _summary(found: list[dict[str, Any]]) -> str:
@@ -88,6 +92,25 @@ def problems(overview: dict[str, Any]) -> list[RenderableType]:
     name = printable(next((each["host"] for each in worst if each["host"]), "HOST"))
     hint = f"Details: flyball diagnose {name}" + (". There may be more problems: flyball events" if more else "")
     return [Text("Active problems", style="bold"), grid, Text(hint, style="dim")]
+
+
+def refused_agents(overview: dict[str, Any]) -> list[RenderableType]:
+    """Return the agents refused in the last hour, the newest first, one on a line with the reason."""
+    refused = _refused_of(overview)
+    if not refused:
+        return []
+    grid = Table.grid(padding=(0, 2))  # wrapped lines are indented
+    for agent in refused[:_REFUSED_AGENTS]:
+        names = [printable(agent["host"] or ""), f"at {printable(agent['address'])}" if agent["address"] else ""]
+        times = f" ({agent['count']} times)" if agent["count"] > 1 else ""
+        grid.add_row(Text(" ".join(filter(None, names)) or "unknown"), Text(printable(agent["reason"]) + times))
+    hint = [Text("There are more: flyball hosts --format json", style="dim")] if len(refused) > _REFUSED_AGENTS else []
+    return [Text("Agents refused in the last hour", style="bold"), grid, *hint]
+
+
+def _refused_of(overview: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = overview.get("refused_agents", [])  # missing if there are none
+    return found
 
 
 def fleet(overview: dict[str, Any]) -> list[dict[str, Any]]:

@@ -138,12 +138,13 @@ def _from_files(files: Sequence[Path]) -> "Played":
         if len(files) > 1:
             raise WrongArgument("only one capsule can be replayed at a time")
         contents = capsule.read(files[0])
+        recorded = recording_of(contents.hosts, contents.find)
     except ReplayError as error:
         raise WrongArgument(str(error)) from None
     settings, unknown = capsule.settings_of(contents.capsule)
     for key in unknown:
         typer.echo(f"flyball: ignored the unknown setting diagnosis.{printable(key)} of the capsule", err=True)
-    return play_rows(recording_of(contents.hosts, contents.find), settings)
+    return play_rows(recorded, settings)
 
 
 def _with_progress(played: "Played") -> Iterator["PlayedEvent"]:

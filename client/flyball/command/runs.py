@@ -43,7 +43,7 @@ def runs_table(found: list[dict[str, Any]], now: float) -> Table:
     table.add_column("RUN", overflow="fold")
     table.add_column("STATE")
     table.add_column("USER", overflow="fold")
-    for title in ("HOSTS", "GPUS", "RANKS", "STEP", "STEP TIME", "LEFT", "SINCE"):
+    for title in ("HOSTS", "GPUS", "RANKS", "STEP", "STEP TIME", "LEFT", "AGE"):
         table.add_column(title, justify="right")
     table.add_column("PROBLEM")
     for run in found:
@@ -69,7 +69,7 @@ def _row(run: dict[str, Any], now: float) -> list[str]:
 
 
 def _ranks(run: dict[str, Any]) -> str:
-    """Return the ranks that were seen, of how many."""
+    """Return the number of ranks that were seen, and the world size if it differs."""
     ranks, size = run["ranks"], run["world_size"]
     return f"{ranks} of {size}" if ranks and size and size != ranks else _number(ranks)
 
@@ -79,7 +79,7 @@ def _number(value: int | None) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return text of hosts, which is not markup."""
+    """Return text from hosts, escaped because it is not markup."""
     return printable(text).replace("[", "\\[")
 
 

@@ -18,6 +18,7 @@ from flyball_collector.blocks.matrix import MatrixReader, write_matrices
 MAX_CELLS = 8 * 1024 * 1024  # records × columns of one block, which limits the memory for decoding, at 8 bytes each
 
 Pick = Callable[[int], NDArray[np.intp]]  # layout → positions of the wanted columns
+Admit = Callable[[int, int], None]  # records, columns; raises if they are too many
 
 _GROUPS = struct.Struct("<I")
 _GROUP = struct.Struct("<QIII")  # layout, records, columns, extras
@@ -29,9 +30,9 @@ def encode(groups: Sequence[RowGroup]) -> bytes:
     return seal(_sections(groups))
 
 
-def decode(payload: bytes) -> tuple[RowGroup, ...]:
-    """Decode what `encode` returned."""
-    return _decode(payload, None)
+def decode(payload: bytes, admit: Admit | None = None) -> tuple[RowGroup, ...]:
+    """Decode what `encode` returned. `admit` is called with the size of each group before memory is used for it."""
+    return _decode(payload, None, admit)
 
 
 def decode_columns(payload: bytes, pick: Pick) -> tuple[RowGroup, ...]:
@@ -39,10 +40,10 @@ def decode_columns(payload: bytes, pick: Pick) -> tuple[RowGroup, ...]:
     return _decode(payload, pick)
 
 
-def _decode(payload: bytes, pick: Pick | None) -> tuple[RowGroup, ...]:
+def _decode(payload: bytes, pick: Pick | None, admit: Admit | None = None) -> tuple[RowGroup, ...]:
     reader = BytesReader(unseal(payload))
     (count,) = _GROUPS.unpack(reader.bytes(_GROUPS.size))
-    groups = tuple(_read_group(reader, pick) for _ in range(count))
+    groups = tuple(_read_group(reader, pick, admit) for _ in range(count))
     if reader.left:
         raise BlockError(f"encoded block: {reader.left} extra bytes after the last group; the data are damaged")
     return groups
@@ -124,11 +125,15 @@ def _extras_sections(group: RowGroup) -> Iterator[bytes]:
     yield b"".join(group.extras[sequence] for sequence in sequences)
 
 
-def _read_group(reader: BytesReader, pick: Pick | None) -> RowGroup:
+def _read_group(reader: BytesReader, pick: Pick | None, admit: Admit | None) -> RowGroup:
     layout, records, columns, extras = _GROUP.unpack(reader.bytes(_GROUP.size))
     if not records or records * (columns + 5) > MAX_CELLS:
         size = f"{records} records × {columns} columns"
         raise BlockError(f"encoded block: a group of {size}; the limit is {MAX_CELLS} cells")
+    if extras > records:
+        raise BlockError(f"encoded block: {extras} extras of {records} records; the data are damaged")
+    if admit is not None:
+        admit(records, columns)
     unavailable, tenancy = _read_runs(reader, records), _read_runs(reader, records)
     sequences, agent_ns, boot, corrected, received = MatrixReader(reader, 5, records).read()
     known = _read_known(reader, records, columns)

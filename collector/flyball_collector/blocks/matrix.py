@@ -161,6 +161,8 @@ class MatrixReader:
         self._bits = reader.array(np.uint8, count)
         self._modes = reader.array(np.uint8, count)
         odd = int(reader.array(np.dtype("<u4"), 1)[0])
+        if odd > count:
+            raise BlockError("encoded matrix: more divisors than series; the data are damaged")
         rows = reader.array(np.dtype("<u4"), odd)
         divisors = reader.array(np.dtype("<i8"), odd)
         if (

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 import numpy as np
+from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.event import Event
@@ -136,8 +137,9 @@ class Player:
         state.unavailable = context.unavailable.get(tick.unavailable, ())
         state.tenancy = context.tenancies.get(tick.tenancy)
         state.inventory = context.inventories.get(tick.host)
-        if tick.parsed_extras is not None:
-            state.events = add_events_of(state.events, tick.parsed_extras)
+        record = _extras_of(tick)
+        if record is not None:
+            state.events = add_events_of(state.events, record)
         self.fleet.apply(tick)
 
     def _gap_seconds(self) -> float:
@@ -179,6 +181,16 @@ def _tick(sample: RecordedSample, form: _Form, number: int, shift: int) -> Tick:
         live=True,
         parsed_extras=record,
     )
+
+
+def _extras_of(tick: Tick) -> pb.Record | None:
+    """Return steps, events and processes of a record. Those of stored rows are parsed here, without damaged ones."""
+    if tick.parsed_extras is not None or not tick.extras:
+        return tick.parsed_extras
+    try:
+        return pb.Record.FromString(tick.extras)
+    except DecodeError:
+        return None
 
 
 def _nanoseconds(seconds: float) -> int:

@@ -22,6 +22,7 @@ from flyball_collector.http import (
     host_routes,
     notification_routes,
     page_routes,
+    refused_agent_routes,
     series_routes,
 )
 from flyball_collector.http.call_limiter import CallLimiter
@@ -50,7 +51,9 @@ API: Sequence[HTTPRouteHandler] = (
     diagnosis_routes.host_diagnosis,
     diagnosis_routes.list_runs,
     diagnosis_routes.run_diagnosis,
+    diagnosis_routes.run_diagnosis_by_path,
     diagnosis_routes.list_advice,
+    refused_agent_routes.list_refused_agents,
     capsule_routes.capsule,
     *notification_routes.ROUTES,
     health_routes.config,
@@ -86,7 +89,7 @@ async def openapi(request: Request[object, object, State]) -> dict[str, Any]:
 def build_application(parts: CollectorParts) -> Litestar:
     """Build the application."""
     guard = AccessGuard(parts.tokens, parts.settings.http.listen)
-    overviews = Overviews(parts.fleet, parts.settings, parts.timeline, parts.findings)
+    overviews = Overviews(parts.fleet, parts.settings, parts.timeline, parts.findings, parts.refused_agents)
     limiter = CallLimiter(at_once=4, waiting=16, time_limit_seconds=parts.settings.store.time_limit_seconds)
 
     async def finish(message: Message, _: Scope) -> None:

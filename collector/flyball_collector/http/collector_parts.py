@@ -13,6 +13,7 @@ from flyball_collector.exporter.renderings import FindingSource, NoFindings, Ren
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.notify.notifier import Notifier
 from flyball_collector.own_metrics import OwnMetrics
+from flyball_collector.refused_agents import RefusedAgent
 from flyball_collector.security.tokens import TokensFile
 from flyball_collector.settings import CollectorSettings
 from flyball_collector.store.contract import Store
@@ -60,6 +61,7 @@ class CollectorParts:
     forget_host: Callable[[str], None] = lambda _: None  # drops buffered data that are not stored
     findings: FindingSource = field(default_factory=NoFindings)  # scores, primary bottlenecks, figures of runs
     advice: Callable[[], Sequence[Advice]] = tuple  # the most urgent first
+    refused_agents: Callable[[], Sequence[RefusedAgent]] = tuple  # the newest first
     origins: Mapping[str, str] = field(default_factory=dict)  # the origin of each setting
 
 

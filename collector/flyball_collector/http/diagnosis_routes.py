@@ -7,6 +7,7 @@ import msgspec
 from litestar import get
 from litestar.params import PathParameter, QueryParameter
 
+from flyball_collector.fleet.runs import FleetRun
 from flyball_collector.http.collector_parts import CollectorParts, PartsDependency
 from flyball_collector.http.diagnosis_answers import (
     AdviceAnswer,
@@ -28,6 +29,7 @@ from flyball_collector.timeline.entry_answer import entry_answer
 from flyball_collector.times import moment
 
 _MAX_HOSTS = 64  # of a run, whose scores are used for one answer
+_DIAGNOSIS = "/diagnosis"
 _RANK_COLUMNS = ("received", "world_size", "step")
 
 HostName = Annotated[str, PathParameter(max_length=1024)]
@@ -36,7 +38,7 @@ Rank = Mapping[str, float | str]
 
 
 class RunsAnswer(msgspec.Struct, frozen=True):
-    """Runs that report, and those with active conditions."""
+    """Runs with processes or reports, those that ended within a day, and those with active conditions."""
 
     runs: list[RunSummary]
     total: int
@@ -49,6 +51,7 @@ async def host_diagnosis(parts: PartsDependency, name: HostName) -> DiagnosisAns
     found = parts.findings.of_host(host.name)
     active = conditions_of(found, (entry for entry in parts.timeline.active() if entry.host == host.name))
     runs = {key.run for key in parts.fleet.ranks.keys if key.host == host.name}
+    runs |= set(parts.fleet.runs.of_host(host.name))
     return DiagnosisAnswer(
         host=host.name,
         run=None,
@@ -70,12 +73,13 @@ async def list_runs(
     offset: Annotated[int, QueryParameter(ge=0)] = 0,
     limit: Annotated[int, QueryParameter(ge=1, le=10_000)] = 1000,
 ) -> RunsAnswer:
-    """List every run that reports steps or has active conditions, by name."""
-    ranks, active = _ranks(parts), _active_by_run(parts)
+    """List every run that agents have seen or that has active conditions, by name."""
+    ranks, active, seen = _ranks(parts), _active_by_run(parts), _seen(parts)
     figures = {figure.run: figure for figure in parts.findings.of_runs().runs}
-    names = sorted({*ranks, *active})
+    names = sorted({*ranks, *active, *seen})
+    since = parts.clock() / 1e9 - parts.settings.diagnosis.runs.end_after_seconds
     summaries = [
-        run_summary(name, ranks.get(name, ()), figures.get(name), active.get(name, ()))
+        run_summary(name, ranks.get(name, ()), seen.get(name), figures.get(name), active.get(name, ()), since)
         for name in names[offset : offset + limit]
     ]
     return RunsAnswer(summaries, len(names))
@@ -84,12 +88,27 @@ async def list_runs(
 @get("/runs/{name:str}/diagnosis", summary="Diagnosis of a run")
 async def run_diagnosis(parts: PartsDependency, name: RunName) -> DiagnosisAnswer:
     """Return the diagnosis of a run: mean scores, and the conditions of the run, its ranks and its hosts."""
-    ranks, active = _ranks(parts), _active_by_run(parts)
-    if name not in ranks and name not in active:
-        hint = near(name, {*ranks, *active}, "GET /api/v1/runs")
+    return _run_diagnosis(parts, name)
+
+
+@get("/runs/{path:path}", include_in_schema=False)
+async def run_diagnosis_by_path(parts: PartsDependency, path: RunName) -> DiagnosisAnswer:
+    """Return the same for names with slashes: even a quoted slash divides the path into several parts."""
+    name = path.removeprefix("/").removesuffix(_DIAGNOSIS)
+    if not path.endswith(_DIAGNOSIS):
+        raise ApiError(404, "not_found", f"no such path: runs{path[:100]}", "GET /openapi.json lists all paths")
+    return _run_diagnosis(parts, name)
+
+
+def _run_diagnosis(parts: CollectorParts, name: str) -> DiagnosisAnswer:
+    ranks, active, seen = _ranks(parts), _active_by_run(parts), _seen(parts)
+    if name not in {*ranks, *active, *seen}:
+        hint = near(name, {*ranks, *active, *seen}, "GET /api/v1/runs")
         raise ApiError(404, "unknown_run", f"no run named {name[:100]!r}", hint)
     hosts = sorted(
-        {str(rank["host"]) for rank in ranks.get(name, ())} | {e.host for e in active.get(name, ()) if e.host}
+        {str(rank["host"]) for rank in ranks.get(name, ())}
+        | {e.host for e in active.get(name, ()) if e.host}
+        | set(seen[name].hosts if name in seen else ())
     )
     found = {host: parts.findings.of_host(host) for host in hosts[:_MAX_HOSTS]}
     active_here = [
@@ -134,6 +153,11 @@ def _advice(parts: CollectorParts, *, hosts: Iterable[str], runs: Iterable[str])
         for one in parts.advice()
         if one.subject.host in host_names or (one.subject.run and one.subject.run in run_names)
     ]
+
+
+def _seen(parts: CollectorParts) -> dict[str, FleetRun]:
+    """Return the runs whose processes agents have seen."""
+    return parts.fleet.seen_runs(parts.clock(), parts.settings.not_reporting_after_seconds)
 
 
 def _ranks(parts: CollectorParts) -> dict[str, list[Rank]]:

@@ -7,12 +7,12 @@ cannot send (cross-site requests), and requests through a proxy are not local.
 """
 
 from typing import Any
-from urllib.parse import urlsplit
 
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
 from flyball_collector.http.errors import ApiError
+from flyball_collector.http.host_header import parse_host
 from flyball_collector.security.tokens import Role, TokensFile, is_loopback, split_listen
 
 OPERATOR_HEADER = "x-flyball-operator"
@@ -77,11 +77,8 @@ def _host(connection: Connection) -> str:
 
 
 def _is_local_name(connection: Connection) -> bool:
-    try:
-        name = urlsplit(f"//{_host(connection)}").hostname
-    except ValueError:
-        return False
-    return name is not None and is_loopback(name)
+    host = parse_host(_host(connection))
+    return host is not None and is_loopback(host.name)
 
 
 def _is_local_peer(connection: Connection) -> bool:

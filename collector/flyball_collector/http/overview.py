@@ -3,9 +3,9 @@
 import asyncio
 import gzip
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import msgspec
 import numpy as np
@@ -16,7 +16,9 @@ from flyball_collector.exporter.renderings import FindingSource
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.fleet.host import HostState
 from flyball_collector.fleet.snapshot import HostView, Snapshot
+from flyball_collector.http.refused_agent_routes import RefusedAgentAnswer, recently_refused
 from flyball_collector.http.status import Status, status_of
+from flyball_collector.refused_agents import RefusedAgent
 from flyball_collector.settings import CollectorSettings
 from flyball_collector.tick import KnownLayout
 from flyball_collector.timeline.entry import Entry
@@ -73,6 +75,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     primary: list[str | None]  # the primary bottleneck
     active: ActiveCounts
     worst: list[EntryAnswer]  # some of the warnings and critical ones, the most severe first
+    refused_agents: list[RefusedAgentAnswer] = []  # some of those of the last hour, the newest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +147,13 @@ def findings_of(active: Sequence[Entry], primary: Iterable[tuple[str, str]]) -> 
 
 
 def make_overview(
-    snapshot: Snapshot, statuses: Sequence[Status], now_ns: int, *, warming: bool, found: FleetFindings = NOTHING
+    snapshot: Snapshot,
+    statuses: Sequence[Status],
+    now_ns: int,
+    *,
+    warming: bool,
+    found: FleetFindings = NOTHING,
+    refused: Sequence[RefusedAgent] = (),
 ) -> Overview:
     """Return the answer with names."""
     hosts = snapshot.hosts
@@ -175,6 +184,7 @@ def make_overview(
         primary=[found.primary.get(host.name) for host in hosts],
         active=found.counts,
         worst=[entry_answer(entry) for entry in found.worst],
+        refused_agents=recently_refused(refused, now_ns),
     )
 
 
@@ -191,8 +201,16 @@ def _rounded(values: NDArray[np.float64], digits: int) -> list[float]:
 class Overviews:
     """Shares answers while they are recent. They are made off the event loop, from a copy."""
 
-    def __init__(self, fleet: Fleet, settings: CollectorSettings, timeline: Timeline, findings: FindingSource) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        settings: CollectorSettings,
+        timeline: Timeline,
+        findings: FindingSource,
+        refused_agents: Callable[[], Sequence[RefusedAgent]],
+    ) -> None:
         self._fleet = fleet
+        self._refused_agents = refused_agents
         self._timeline = timeline
         self._findings = findings
         self._not_reporting_after_ns = int(settings.not_reporting_after_seconds * 1e9)
@@ -215,8 +233,10 @@ class Overviews:
             snapshot = self._fleet.snapshot(now_ns)
             statuses = [self._status(host, now_ns) for host in self._fleet.hosts()]
             found = findings_of(self._timeline.active(), self._findings.of_fleet().primary)
-            encoded = await asyncio.to_thread(_encode, snapshot, statuses, now_ns, found, warming=warming)
-            self._full, self._brief = encoded
+            make = partial(
+                make_overview, snapshot, statuses, now_ns, warming=warming, found=found, refused=self._refused_agents()
+            )
+            self._full, self._brief = await asyncio.to_thread(_encode, make)
             self._generation, self._rendered_ns = snapshot.generation, now_ns
         finally:
             self._task = None
@@ -225,9 +245,7 @@ class Overviews:
         return status_of(host, now_ns, self._not_reporting_after_ns)
 
 
-def _encode(
-    snapshot: Snapshot, statuses: Sequence[Status], now_ns: int, found: FleetFindings, *, warming: bool
-) -> tuple[bytes, bytes]:
-    overview = make_overview(snapshot, statuses, now_ns, warming=warming, found=found)
+def _encode(make: Callable[[], Overview]) -> tuple[bytes, bytes]:
+    overview = make()
     brief = msgspec.structs.replace(overview, hosts=None)
     return tuple(gzip.compress(msgspec.json.encode(each), 1, mtime=0) for each in (overview, brief))  # type: ignore[return-value]  # there are two

@@ -12,16 +12,21 @@ from typing import Any, cast
 import structlog
 import uvicorn
 from litestar.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from flyball_collector.http.connection_limits import ConnectionLimits
 from flyball_collector.http.https_hint import HttpsHintContext
+from flyball_collector.http.limited_listener import LimitedListener
+from flyball_collector.http.request_target import checked_target
+from flyball_collector.http.timed_protocol import TimedProtocol
+from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.security.tokens import split_listen
 from flyball_collector.settings import HttpSettings
 
-MAX_CONNECTIONS = 512
 MAX_HEADER_BYTES = 16 * 1024
 REQUEST_SECONDS = 10.0
-"""A connection without a complete request is closed after this time."""
+"""A connection is closed if its request, including the body, is not complete after this time."""
+READ_SECONDS = 30.0
+"""A connection is closed if its client reads nothing of an answer for this time."""
 STOP_SECONDS = 5
 _CERTIFICATE_CHECK_SECONDS = 10.0
 _log = structlog.stdlib.get_logger(__name__)
@@ -29,41 +34,6 @@ _log = structlog.stdlib.get_logger(__name__)
 
 class ListenError(Exception):
     """The HTTP port cannot be opened. The message has the place and a remedy."""
-
-
-class _TimedProtocol(H11Protocol):
-    """Closes a connection without a request. uvicorn itself would wait forever."""
-
-    def __init__(self, *arguments: Any, request_seconds: float, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._request_seconds = request_seconds
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
-        super().connection_made(transport)
-        self._first_request = self.loop.call_later(self._request_seconds, self._give_up)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._first_request.cancel()
-        super().connection_lost(exc)
-
-    def send_400_response(self, msg: str) -> None:
-        """End the answer in progress if invalid data follow its request, because a second answer would mix with it."""
-        cycle = self._current_cycle()
-        if cycle is None or cycle.response_complete:
-            super().send_400_response(msg)
-            return
-        cycle.disconnected = True
-        if cycle.response_started:
-            self.transport.close()
-        else:
-            super().send_400_response(msg)
-
-    def _give_up(self) -> None:
-        if self._current_cycle() is None and not self.transport.is_closing():
-            self.transport.close()
-
-    def _current_cycle(self) -> RequestResponseCycle | None:
-        return cast("RequestResponseCycle | None", self.cycle)  # uvicorn's type does not allow None
 
 
 class _Server(uvicorn.Server):
@@ -74,7 +44,22 @@ class _Server(uvicorn.Server):
         self.listening = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        """Listen, with a time limit for TLS handshakes: uvicorn's own method leaves them asyncio's 60 s."""
+        await self.lifespan.startup()
+        create = partial(
+            cast("Callable[..., TimedProtocol]", self.config.http_protocol_class),
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
+        limit = REQUEST_SECONDS if self.config.ssl is not None else None
+        self.servers = [
+            await asyncio.get_running_loop().create_server(
+                create, sock=each, ssl=self.config.ssl, backlog=self.config.backlog, ssl_handshake_timeout=limit
+            )
+            for each in sockets or ()
+        ]
+        self.started = True
         self.listening.set()
 
     @contextlib.contextmanager
@@ -82,15 +67,17 @@ class _Server(uvicorn.Server):
         yield
 
 
-def bind(settings: HttpSettings) -> socket.socket:
+def bind(settings: HttpSettings, metrics: OwnMetrics | None = None) -> LimitedListener:
     """Open the listening socket. Port 0 lets the kernel choose."""
     host, port = split_listen(settings.listen)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener = LimitedListener(family, socket.SOCK_STREAM)
+    limits = ConnectionLimits(settings.connections, settings.connections_per_address, _counted(metrics))
+    listener.limit(limits, uses_tls=bool(settings.certificate_file))
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host or "0.0.0.0", port))
-        listener.listen(MAX_CONNECTIONS)
+        listener.listen(settings.connections)
         listener.setblocking(False)
     except OSError as error:
         listener.close()
@@ -99,18 +86,34 @@ def bind(settings: HttpSettings) -> socket.socket:
     return listener
 
 
+def _counted(metrics: OwnMetrics | None) -> Callable[[str], None]:
+    """Return a function that counts connections that were refused or ended, by reason."""
+    if metrics is None:
+        return lambda _: None
+    return lambda reason: metrics.http_closed.labels(reason).inc()
+
+
 async def serve(
     application: ASGIApp,
     settings: HttpSettings,
     stop: asyncio.Event,
     *,
-    listener: socket.socket | None = None,
+    listener: LimitedListener | None = None,
     started: Callable[[], None] | None = None,
+    metrics: OwnMetrics | None = None,
     request_seconds: float = REQUEST_SECONDS,
+    read_seconds: float = READ_SECONDS,
 ) -> None:
     """Serve until `stop` is set. Requests in progress get some seconds to finish."""
-    with listener or bind(settings) as bound:
-        await _serve(_Server(_configuration(application, settings, request_seconds)), settings, stop, bound, started)
+    with listener or bind(settings, metrics) as bound:
+        protocol = partial(
+            TimedProtocol,
+            listener=bound,
+            refused=_counted(metrics),
+            request_seconds=request_seconds,
+            read_seconds=read_seconds,
+        )
+        await _serve(_Server(_configuration(application, settings, protocol)), settings, stop, bound, started)
 
 
 async def _serve(
@@ -141,22 +144,23 @@ async def _first_of(event: Awaitable[bool], serving: "asyncio.Task[None]") -> No
         waiting.cancel()
 
 
-def _configuration(application: ASGIApp, settings: HttpSettings, request_seconds: float) -> uvicorn.Config:
+def _configuration(
+    application: ASGIApp, settings: HttpSettings, protocol: Callable[..., TimedProtocol]
+) -> uvicorn.Config:
     secure: dict[str, Any] = (
         {"ssl_context_factory": lambda *_: tls_context(settings)} if settings.certificate_file else {}
     )
     return uvicorn.Config(
-        application,
-        http=partial(_TimedProtocol, request_seconds=request_seconds),  # type: ignore[arg-type]  # it is only called
+        checked_target(application),
+        http=protocol,  # type: ignore[arg-type]  # it is only called
         ws="none",
         lifespan="off",
         log_config=None,
-        log_level="error",  # invalid requests of strangers are not logged
+        log_level="error",  # invalid requests are not logged, because anyone can send them
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=MAX_CONNECTIONS,
-        backlog=MAX_CONNECTIONS,
+        backlog=settings.connections,
         h11_max_incomplete_event_size=MAX_HEADER_BYTES,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=STOP_SECONDS,

@@ -19,7 +19,7 @@ from flyball_collector.exporter.renderings import Renderings
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.http.application import build_application
 from flyball_collector.http.collector_parts import CollectorParts
-from flyball_collector.http.server import REQUEST_SECONDS, bind, serve
+from flyball_collector.http.server import READ_SECONDS, REQUEST_SECONDS, bind, serve
 from flyball_collector.notify.notifier import Notifier
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.settings import CollectorSettings, HttpSettings
@@ -210,9 +210,11 @@ class WallClock:
 
 
 @contextlib.asynccontextmanager
-async def serving(parts: CollectorParts, *, request_seconds: float = REQUEST_SECONDS) -> AsyncIterator[str]:
+async def serving(
+    parts: CollectorParts, *, request_seconds: float = REQUEST_SECONDS, read_seconds: float = READ_SECONDS
+) -> AsyncIterator[str]:
     """Run the real server on a port that the kernel chooses. Yield its address."""
-    listener = bind(parts.settings.http)
+    listener = bind(parts.settings.http, parts.own_metrics)
     host, port = listener.getsockname()[:2]
     settings = replace_listen(parts, f"{host}:{port}")
     stop = asyncio.Event()
@@ -226,7 +228,9 @@ async def serving(parts: CollectorParts, *, request_seconds: float = REQUEST_SEC
                 stop,
                 listener=listener,
                 started=ready.set,
+                metrics=parts.own_metrics,
                 request_seconds=request_seconds,
+                read_seconds=read_seconds,
             )
         )
         await ready.wait()

@@ -4,13 +4,13 @@ A capsule is a ZIP archive: `capsule.json` describes it; `definitions/KIND/ID` a
 tenancies; `hosts/N/inventory` and `hosts/N/rows-M` are a host's inventory and its rows in the form of blocks.
 """
 
-import lzma
+import errno
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 from google.protobuf.message import DecodeError
@@ -18,30 +18,41 @@ from google.protobuf.message import DecodeError
 from flyball_collector.blocks.codec import decode, encode
 from flyball_collector.blocks.errors import BlockError
 from flyball_collector.engine.settings import DiagnosisSettings
+from flyball_collector.replay.capsule_archive import (
+    MAX_DETAIL_BYTES,
+    MAX_LAYOUT_BYTES,
+    MAX_MANIFEST_BYTES,
+    MAX_MANIFEST_VALUES,
+    ByteLimit,
+    CapsuleArchive,
+    json_values,
+)
 from flyball_collector.replay.errors import ReplayError
+from flyball_collector.replay.row_limits import RowLimits
 from flyball_collector.replay.stored_series import Find, HostRows
 from flyball_collector.store.definitions import definition_id
 from flyball_daemon.file_faults import read_fault
 from flyball_proto.v1 import telemetry_pb2 as pb
+
+if TYPE_CHECKING:
+    from flyball_collector.blocks.block import RowGroup
 
 FORMAT = 1
 SUFFIX = ".flyball"
 MANIFEST = "capsule.json"
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
-MAX_MEMBERS = 100_000
-"""A capsule may come from anyone, so the resources for unpacking are limited."""
-
+"""Maximum size of the file, and of everything in it before rows are decoded."""
+MAX_HOSTS = 64
 
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
-    lzma.LZMAError,
     BlockError,
     DecodeError,
     EOFError,
-    OSError,  # from bz2 only: the file is already in memory
     ValueError,  # an offset before the file's beginning, a name that is not UTF-8
+    KeyError,
     OverflowError,
     NotImplementedError,
     RuntimeError,
@@ -67,6 +78,12 @@ class Capsule(msgspec.Struct, frozen=True, kw_only=True):
     settings: dict[str, Any]  # the section `[diagnosis]`
 
 
+class _FormatOnly(msgspec.Struct, frozen=True):
+    """The format of a capsule; the rest is not decoded."""
+
+    format: object = None
+
+
 class Contents(msgspec.Struct, frozen=True):
     """The contents of a capsule that was read."""
 
@@ -82,7 +99,7 @@ def write(capsule: Capsule, hosts: Sequence[HostRows], find: Find) -> bytes:
         archive.writestr(MANIFEST, msgspec.json.format(msgspec.json.encode(capsule), indent=1))
         for kind, digest in sorted(_referred(hosts)):
             if (body := find(kind, digest)) is not None:
-                archive.writestr(f"definitions/{kind}/{definition_id(digest)}", body)
+                archive.writestr(_definition_name(kind, digest), body)
         for number, rows in enumerate(hosts):
             if rows.inventory is not None:
                 archive.writestr(f"hosts/{number}/inventory", rows.inventory.SerializeToString(deterministic=True))
@@ -92,15 +109,16 @@ def write(capsule: Capsule, hosts: Sequence[HostRows], find: Find) -> bytes:
 
 
 def read(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Contents:
-    """Read a capsule. Raises `ReplayError` with the fault of the file."""
+    """Read a capsule. Raise `ReplayError` with the fault of the file."""
     try:
         with path.open("rb") as file:
-            body = file.read(max_bytes + 1)  # everything at once, so that later errors are the capsule's fault
+            if file.seek(0, 2) > max_bytes:
+                raise ReplayError(f"{path}: not a capsule: the file has more than {max_bytes:,} bytes")
+            return _read(file, str(path), max_bytes)
     except OSError as error:
+        if error.errno == errno.EINVAL:  # the archive claims an offset that no file can have
+            raise ReplayError(f"{path}: the capsule is damaged: {error.strerror}; {_AGAIN}") from None
         raise ReplayError(read_fault(path, error)) from None
-    if len(body) > max_bytes:
-        raise ReplayError(f"{path}: not a capsule: the file has more than {max_bytes:,} bytes")
-    return _read(BytesIO(body), str(path), max_bytes)
 
 
 def settings_of(capsule: Capsule) -> tuple[DiagnosisSettings, list[str]]:
@@ -129,52 +147,69 @@ def is_capsule(path: Path) -> bool:
 
 def _read(file: BinaryIO, name: str, max_bytes: int) -> Contents:
     try:
-        with zipfile.ZipFile(file) as archive:
-            members = _members(archive, name, max_bytes)
-        capsule = _manifest(members, name)
-        definitions = {key: body for key, body in members.items() if key.startswith("definitions/")}
-        hosts = tuple(_host(members, number, host) for number, host in enumerate(capsule.hosts))
+        archive = CapsuleArchive(file, name, max_bytes)
+        capsule = _manifest(archive, name)
+        hosts = _hosts(archive, capsule, name)
+        definitions = _definitions(archive, hosts)
     except _DAMAGE as error:
         raise ReplayError(f"{name}: the capsule is damaged: {error}; {_AGAIN}") from None
     _check_rows(hosts, definitions, name)
-    return Contents(capsule, hosts, lambda kind, digest: definitions.get(f"definitions/{kind}/{definition_id(digest)}"))
+    return Contents(capsule, hosts, lambda kind, digest: definitions.get(_definition_name(kind, digest)))
 
 
-def _members(archive: zipfile.ZipFile, name: str, max_bytes: int) -> dict[str, bytes]:
-    """Return every file of the archive within the limits. The sizes in its directory are not trusted."""
-    entries = archive.infolist()
-    left = max_bytes
-    members = {}
-    if len(entries) > MAX_MEMBERS:
-        raise ReplayError(f"{name}: {len(entries)} files in the capsule; the limit is {MAX_MEMBERS}")
-    for entry in entries:
-        with archive.open(entry) as file:
-            body = file.read(left + 1)
-        left -= len(body)
-        if left < 0:
-            raise ReplayError(f"{name}: more than {max_bytes:,} bytes in the capsule")
-        members[entry.filename] = body
-    return members
-
-
-def _manifest(members: Mapping[str, bytes], name: str) -> Capsule:
-    if MANIFEST not in members:
+def _manifest(archive: CapsuleArchive, name: str) -> Capsule:
+    if MANIFEST not in archive.names:
         raise ReplayError(f"{name}: not a Flyball capsule: {MANIFEST} is missing")
+    body = archive.read(MANIFEST, ByteLimit(MAX_MANIFEST_BYTES, f"bytes of {MANIFEST}"))
+    if json_values(body) > MAX_MANIFEST_VALUES:
+        raise ReplayError(f"{name}: more than {MAX_MANIFEST_VALUES:,} values in {MANIFEST}")
     try:
-        version = msgspec.json.decode(members[MANIFEST], type=dict[str, Any]).get("format")
+        version = msgspec.json.decode(body, type=_FormatOnly).format
         if version != FORMAT:
             raise ReplayError(f"{name}: the capsule has format {version}; this version of Flyball reads {FORMAT}")
-        return msgspec.json.decode(members[MANIFEST], type=Capsule)
-    except msgspec.DecodeError as error:
+        capsule = msgspec.json.decode(body, type=Capsule)
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ReplayError(f"{name}: {MANIFEST}: {error}") from None
+    if len(capsule.hosts) > MAX_HOSTS:
+        raise ReplayError(f"{name}: {len(capsule.hosts)} hosts in the capsule; the limit is {MAX_HOSTS}")
+    return capsule
 
 
-def _host(members: Mapping[str, bytes], number: int, host: str) -> HostRows:
+def _hosts(archive: CapsuleArchive, capsule: Capsule, name: str) -> tuple[HostRows, ...]:
+    """Decode the rows of all hosts, within the same limits as for writing a capsule."""
+    limits = RowLimits(name)
+    details = ByteLimit(MAX_DETAIL_BYTES, "bytes of inventories")
+    return tuple(_host(archive, number, host, limits, details) for number, host in enumerate(capsule.hosts))
+
+
+def _host(archive: CapsuleArchive, number: int, host: str, limits: RowLimits, details: ByteLimit) -> HostRows:
     prefix = f"hosts/{number}/"
-    pieces = sorted(key for key in members if key.startswith(f"{prefix}rows-"))
-    groups = tuple(group for piece in pieces for group in decode(members[piece]))
-    inventory = members.get(f"{prefix}inventory")
-    return HostRows(host, groups, pb.Inventory.FromString(inventory) if inventory is not None else None)
+    groups: list[RowGroup] = []
+    for piece in archive.names:
+        if piece.startswith(f"{prefix}rows-"):
+            for group in decode(archive.read(piece), limits.admit):
+                limits.admit_extras(group.extras)
+                groups.append(group)
+    inventory = f"{prefix}inventory"
+    found = pb.Inventory.FromString(archive.read(inventory, details)) if inventory in archive.names else None
+    return HostRows(host, tuple(groups), found)
+
+
+def _definitions(archive: CapsuleArchive, hosts: Sequence[HostRows]) -> dict[str, bytes]:
+    """Return the definitions that rows refer to, by name."""
+    layouts = ByteLimit(MAX_LAYOUT_BYTES, "bytes of layouts")
+    details = ByteLimit(MAX_DETAIL_BYTES, "bytes of unavailable readings and tenancies")
+    names = {_definition_name(*each): each[0] for each in sorted(_referred(hosts))}
+    there = set(archive.names)
+    return {
+        name: archive.read(name, layouts if kind == "layout" else details)
+        for name, kind in names.items()
+        if name in there
+    }
+
+
+def _definition_name(kind: str, digest: int) -> str:
+    return f"definitions/{kind}/{definition_id(digest)}"
 
 
 def _check_rows(hosts: Sequence[HostRows], definitions: Mapping[str, bytes], name: str) -> None:
@@ -182,7 +217,7 @@ def _check_rows(hosts: Sequence[HostRows], definitions: Mapping[str, bytes], nam
     if not any(len(group.sequences) for rows in hosts for group in rows.groups):
         raise ReplayError(f"{name}: the capsule has no readings; {_AGAIN}")
     layouts = {digest for kind, digest in _referred(hosts) if kind == "layout"}
-    if not any(f"definitions/layout/{definition_id(digest)}" in definitions for digest in layouts):
+    if not any(_definition_name("layout", digest) in definitions for digest in layouts):
         raise ReplayError(f"{name}: the capsule has no layouts for its readings; {_AGAIN}")
 
 

@@ -20,7 +20,6 @@ from flyball_collector.timeline.entry import Entry, decode
 from flyball_collector.timeline.entry_documents import EVENT
 from flyball_collector.timeline.query import Query, read_page
 
-MAX_HOSTS = 64
 MAX_SECONDS = 24 * 3600
 MAX_ENTRIES = 10_000
 SCORED_SECONDS = 1800
@@ -78,8 +77,8 @@ def export_capsule(
     start_ns, end_ns = span.around(entry)
     if not hosts:
         raise ReplayError("the event has no host, and no host of its run is known any more")
-    if len(hosts) > MAX_HOSTS:
-        raise ReplayError(f"the event affects {len(hosts)} hosts; the limit of a capsule is {MAX_HOSTS}")
+    if len(hosts) > capsule.MAX_HOSTS:
+        raise ReplayError(f"the event affects {len(hosts)} hosts; the limit of a capsule is {capsule.MAX_HOSTS}")
     if end_ns - start_ns > MAX_SECONDS * _SECOND:
         raise ReplayError(f"a capsule covers up to {MAX_SECONDS // 3600} hours; choose a shorter time")
     rows = read_host_rows(store, hosts, start_ns, end_ns, recent)

@@ -1,20 +1,17 @@
 """Reads the stored rows of hosts in a time range, and those that are not stored yet."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from google.protobuf.message import DecodeError
 
 from flyball_collector.blocks.block import RowGroup
 from flyball_collector.blocks.codec import decode
-from flyball_collector.replay.errors import ReplayError
+from flyball_collector.replay.row_limits import RowLimits
 from flyball_collector.replay.stored_series import Find, HostRows
 from flyball_collector.store.contract import Store
 from flyball_collector.store.definitions import definition_id
 from flyball_proto.layout import Layout
 from flyball_proto.v1 import telemetry_pb2 as pb
-
-MAX_CELLS = 50_000_000
-"""Rows × columns: 400 MB during the replay."""
 
 RecentRows = Callable[[str, int, int], Sequence[tuple[Layout, RowGroup]]]
 
@@ -38,22 +35,24 @@ def read_host_rows(
     store: Store, hosts: Sequence[str], start_ns: int, end_ns: int, recent: RecentRows = nothing_recent
 ) -> list[HostRows]:
     """Return rows of hosts that overlap [start_ns, end_ns) of corrected time. It blocks, so call it in a thread."""
-    left = MAX_CELLS
-    found = []
-    for host in hosts:
-        groups = []
-        for group in _groups(store, host, start_ns, end_ns, recent):
-            left -= group.values.size
-            if left < 0:
-                raise ReplayError(f"more than {MAX_CELLS:,} readings; choose a shorter time or fewer hosts")
-            groups.append(group)
-        found.append(HostRows(host, tuple(groups), _inventory(store, host)))
-    return found
+    limits = RowLimits()
+    return [
+        HostRows(host, tuple(_groups(store, host, start_ns, end_ns, recent, limits)), _inventory(store, host))
+        for host in hosts
+    ]
 
 
-def _groups(store: Store, host: str, start_ns: int, end_ns: int, recent: RecentRows) -> list[RowGroup]:
-    stored = [group for block in store.read_blocks(host, start_ns, end_ns) for group in decode(block.payload)]
-    return stored + [group for _, group in recent(host, start_ns, end_ns)]
+def _groups(
+    store: Store, host: str, start_ns: int, end_ns: int, recent: RecentRows, limits: RowLimits
+) -> Iterator[RowGroup]:
+    for block in store.read_blocks(host, start_ns, end_ns):
+        for group in decode(block.payload, limits.admit):
+            limits.admit_extras(group.extras)
+            yield group
+    for _, group in recent(host, start_ns, end_ns):
+        limits.admit(*group.values.shape)
+        limits.admit_extras(group.extras)
+        yield group
 
 
 def _inventory(store: Store, host: str) -> pb.Inventory | None:

@@ -8,12 +8,15 @@ from google.protobuf.message import DecodeError
 
 from flyball_collector.blocks.block import RowGroup
 from flyball_collector.engine.player import Recording, RecordingContext, usual_intervals
+from flyball_collector.replay.errors import ReplayError
 from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.errors import WireError
 from flyball_proto.layout import Layout
 from flyball_proto.unavailable_reading import parse_unavailable
 from flyball_proto.v1 import telemetry_pb2 as pb
 
+MAX_COLUMNS = 1_000_000
+"""Of all layouts together. Each column takes about 0.4 KB."""
 HOLD_SECONDS = 2.5
 """For as long as a live reading is valid."""
 
@@ -37,12 +40,18 @@ class _Reader:
     find: Find
     layouts: dict[int, KnownLayout | None] = field(default_factory=dict)
     context: RecordingContext = field(default_factory=RecordingContext)
+    columns: int = 0  # of all layouts
 
-    def layout(self, digest: int) -> KnownLayout | None:
+    def layout(self, digest: int, columns: int) -> KnownLayout | None:
+        """Return a layout, if it is known and has as many columns as its rows."""
         if digest not in self.layouts:
+            self.columns += columns
+            if self.columns > MAX_COLUMNS:
+                raise ReplayError(f"more than {MAX_COLUMNS:,} columns; choose fewer hosts")
             body = self.find("layout", digest)
-            self.layouts[digest] = _known(body, digest) if body is not None else None
-        return self.layouts[digest]
+            self.layouts[digest] = _known(body, digest, columns) if body is not None else None
+        found = self.layouts[digest]
+        return found if found is not None and found.count == columns else None
 
     def load_definitions(self, unavailable: int, tenancy: int) -> None:
         """Load these definitions, if they are new."""
@@ -79,7 +88,7 @@ def _ticks(rows: HostRows, reader: _Reader) -> Iterator[Tick]:
     seen: set[tuple[int, int]] = set()
     order = 0
     for group in sorted(rows.groups, key=lambda group: int(group.corrected_ns[0]) if len(group.corrected_ns) else 0):
-        layout = reader.layout(group.layout)
+        layout = reader.layout(group.layout, group.values.shape[1])
         for row in range(len(group.sequences) if layout is not None else 0):
             key = (int(group.agent_ns[row]), int(group.sequences[row]))
             if layout is None or key in seen:
@@ -91,8 +100,6 @@ def _ticks(rows: HostRows, reader: _Reader) -> Iterator[Tick]:
 
 
 def _tick(host: str, group: RowGroup, row: int, layout: KnownLayout, order: int) -> Tick:
-    sequence = int(group.sequences[row])
-    extras = group.extras.get(sequence, b"")
     return Tick(
         host=host,
         epoch=b"recorded" * 2,
@@ -106,23 +113,17 @@ def _tick(host: str, group: RowGroup, row: int, layout: KnownLayout, order: int)
         received_ns=int(group.corrected_ns[row]),  # late data are replayed at their time of measurement
         unavailable=int(group.unavailable[row]),
         tenancy=int(group.tenancy[row]),
-        extras=extras,
+        extras=group.extras.get(int(group.sequences[row]), b""),  # parsed when it is played: messages take more memory
         live=True,
-        parsed_extras=_parsed(extras),
     )
 
 
-def _parsed(extras: bytes) -> pb.Record | None:
+def _known(body: bytes, digest: int, columns: int) -> KnownLayout | None:
     try:
-        return pb.Record.FromString(extras) if extras else None
-    except DecodeError:
-        return None
-
-
-def _known(body: bytes, digest: int) -> KnownLayout | None:
-    try:
+        if len(pb.Layout.FromString(body).columns) != columns:  # checked first, as our own columns take more memory
+            return None
         layout = Layout.parse(body)
-    except WireError:
+    except (DecodeError, WireError):
         return None
     layout.__dict__["digest"] = digest  # the digest of storage, also if a newer agent wrote it
     return KnownLayout(layout)

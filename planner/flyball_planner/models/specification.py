@@ -9,7 +9,11 @@ import msgspec
 from msgspec import Struct
 
 from flyball_reports.errors import InputError, nearest
+from flyball_reports.specification.source_value import shortened
 from flyball_reports.specification.value_readers import limit_text
+
+LARGEST = 1e15
+"""Larger dimensions and counts are mistakes, and products of them overflow."""
 
 
 class ModelSpecification(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,10 +120,13 @@ def _unknown(model: str, name: str, keys: Iterable[str]) -> UnfitKey:
 
 def _value(model: str, key: ModelKey, annotation: Any, value: object) -> Any:
     try:
-        return msgspec.convert(_number(key, value), type=annotation)
+        number = _number(key, value)
+        if isinstance(number, int | float) and not abs(number) <= LARGEST:  # NaN too
+            raise UnfitKey(model, key.name, f"is not a number up to {LARGEST:g}", expected=key.expected)
+        return msgspec.convert(number, type=annotation)
     except msgspec.ValidationError:
         suggestion = nearest(value, key.choices) if isinstance(value, str) else None
-        problem = f"expected {key.expected}, not {value!r}"
+        problem = f"expected {key.expected}, not {shortened(value) if isinstance(value, str) else value!r}"
         raise UnfitKey(model, key.name, problem, expected=key.expected, suggestion=suggestion) from None
 
 

@@ -45,7 +45,7 @@ MODEL = (
 TRAINING = (
     SectionKey("batch_size", integer(), "samples per optimizer step over all devices"),
     SectionKey("sequence", integer(at_most=1e8), "tokens per sample"),
-    SectionKey("epochs", number(above=0), "passes over the data"),
+    SectionKey("epochs", number(above=0, at_most=1e9), "passes over the data"),
     SectionKey("samples", integer(), "samples per epoch"),
     SectionKey("tokens", number(above=0), "tokens in total; 26B is 26 billion"),
     SectionKey("steps", integer(), "optimizer steps in total"),

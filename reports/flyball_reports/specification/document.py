@@ -1,19 +1,14 @@
 """Reads YAML into values that know their lines, with limits because a file may come from anyone."""
 
 import re
-from typing import cast
 
 import yaml
 
 from flyball_reports.specification.problems import Problem, SpecificationError
-from flyball_reports.specification.source_value import Scalar, SourceValue
+from flyball_reports.specification.source_value import SourceValue
+from flyball_reports.specification.value_builder import ValueBuilder
 
 MOST_CHARACTERS = 1_000_000  # a specification has a few hundred
-MOST_VALUES = 20_000  # so that aliases of aliases cannot fill the memory
-DEEPEST = 20
-
-_PLAIN = "tag:yaml.org,2002:"
-_RESOLVED_TAGS = {_PLAIN + name for name in ("int", "float", "bool", "null")}
 
 
 def read_document(text: str, file: str = "specification", example: str = "model") -> SourceValue:
@@ -23,64 +18,22 @@ def read_document(text: str, file: str = "specification", example: str = "model"
     """
     if len(text) > MOST_CHARACTERS:
         raise SpecificationError([Problem(0, "", f"longer than {MOST_CHARACTERS:,} characters")], file)
+    if control := yaml.reader.Reader.NON_PRINTABLE.search(text):
+        line = text.count("\n", 0, control.start()) + 1
+        what = f"not valid YAML: control character U+{ord(control[0]):04X}; remove it"
+        raise SpecificationError([Problem(line, "", what)], file)
     try:
-        node = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        entry = _Reader().entry(node, _line(node), depth=0) if node is not None else SourceValue({}, 1)
+        events = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        entry = ValueBuilder().build(events) or SourceValue({}, 1)
     except yaml.MarkedYAMLError as error:
         raise SpecificationError([_syntax(error, text)], file) from None
-    except (yaml.YAMLError, RecursionError) as error:
+    except yaml.YAMLError as error:
         raise SpecificationError([Problem(0, "", f"not valid YAML: {' '.join(str(error).split())}")], file) from None
     if not isinstance(entry.value, dict):
         raise SpecificationError(
             [Problem(entry.line, "", f"expected keys such as {example}: …, not {entry.description()}")], file
         )
     return entry
-
-
-class _Reader:
-    """Converts nodes to values and counts them."""
-
-    def __init__(self) -> None:
-        self.values = 0
-
-    def entry(self, node: yaml.Node, line: int, depth: int) -> SourceValue:
-        self.values += 1
-        if depth > DEEPEST or self.values > MOST_VALUES:
-            raise yaml.MarkedYAMLError(problem="nested too deeply or too large", problem_mark=node.start_mark)
-        if isinstance(node, yaml.MappingNode):
-            return SourceValue(self._mapping(node, depth), line)
-        if isinstance(node, yaml.SequenceNode):
-            return SourceValue([self.entry(each, _line(each), depth + 1) for each in node.value], line)
-        return SourceValue(_scalar(cast("yaml.ScalarNode", node)), line)
-
-    def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, SourceValue]:
-        found: dict[str, SourceValue] = {}
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise yaml.MarkedYAMLError(
-                    problem="a key must be a plain scalar, not a list or a group", problem_mark=key.start_mark
-                )
-            if key.value in found:
-                first = found[key.value].line
-                raise yaml.MarkedYAMLError(
-                    problem=f"duplicate key {key.value!r} (first on line {first}); keep one of them",
-                    problem_mark=key.start_mark,
-                )
-            found[key.value] = self.entry(value, _line(key), depth + 1)
-        return found
-
-
-def _scalar(node: yaml.ScalarNode) -> Scalar:
-    if node.tag not in _RESOLVED_TAGS:
-        return str(node.value)
-    try:
-        return cast("Scalar", yaml.constructor.SafeConstructor().construct_object(node))
-    except ValueError:  # an explicit tag such as !!int that does not fit
-        return str(node.value)
-
-
-def _line(node: yaml.Node) -> int:
-    return int(node.start_mark.line) + 1
 
 
 def _syntax(error: yaml.MarkedYAMLError, text: str) -> Problem:

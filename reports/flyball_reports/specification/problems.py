@@ -5,6 +5,10 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from flyball_reports.errors import MOST_NAMES, InputError, suggestion
+from flyball_reports.specification.source_value import shortened
+
+MOST_PROBLEMS = 100
+"""Maximum number of problems that are listed."""
 
 
 class Problem(Struct, frozen=True):
@@ -24,7 +28,11 @@ class SpecificationError(InputError):
     """A specification with problems."""
 
     def __init__(self, problems: Sequence[Problem], file: str = "specification") -> None:
-        self.problems = tuple(sorted(problems, key=lambda each: each.line))
+        found = sorted(problems, key=lambda each: each.line)
+        if len(found) > MOST_PROBLEMS:
+            more = f"{len(found) - MOST_PROBLEMS:,} more problems; fix these first"
+            found[MOST_PROBLEMS:] = [Problem(found[MOST_PROBLEMS].line, "", more)]
+        self.problems = tuple(found)
         self.file = file
         super().__init__("\n".join(each.located(file) for each in self.problems))
 
@@ -33,7 +41,8 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """Return a message about an unknown name, with a suggestion or the list of known names."""
     names = list(known)
     question = suggestion(name, names)
+    shown = shortened(name)
     if question:
-        return f"unknown {what} {name!r}; {question}"
+        return f"unknown {what} {shown!r}; {question}"
     listed = ", ".join(sorted(names)[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
-    return f"unknown {what} {name!r}; known: {listed}" if names else f"unknown {what} {name!r}"
+    return f"unknown {what} {shown!r}; known: {listed}" if names else f"unknown {what} {shown!r}"

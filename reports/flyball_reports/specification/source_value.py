@@ -3,6 +3,12 @@
 from msgspec import Struct
 
 Scalar = str | int | float | bool | None
+_SHOWN = 80  # characters of a text in a message
+
+
+def shortened(text: str) -> str:
+    """Return a text as messages show it: a long text is cut off."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 class SourceValue(Struct, frozen=True):
@@ -24,4 +30,6 @@ class SourceValue(Struct, frozen=True):
             return "a group of keys"
         if isinstance(self.value, list):
             return "a list"
-        return "nothing" if self.value is None else repr(self.value)
+        if self.value is None:
+            return "nothing"
+        return repr(shortened(self.value) if isinstance(self.value, str) else self.value)

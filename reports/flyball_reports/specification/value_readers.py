@@ -13,6 +13,8 @@ from flyball_reports.specification.source_value import SourceValue
 
 ANY_VALUE = "any value"
 _SUFFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
+_LONGEST_NUMBER = 100  # characters
+_LONGEST_TEXT = 1000
 _NUMBER = re.compile(r"([-+]?(?:\d[\d_]*)?\.?\d*(?:e[-+]?\d+)?)\s*([kmbgt]?)", re.IGNORECASE)
 
 
@@ -76,11 +78,12 @@ def choice(options: Iterable[str]) -> Reader:
     expected = "one of " + ", ".join(words)
 
     def read(entry: SourceValue) -> str:
-        asked = str(entry.value).casefold().replace("_", "-")
+        written = str(entry.value)[:_LONGEST_TEXT]  # all options are shorter
+        asked = written.casefold().replace("_", "-")
         for word in words:
             if asked == word.casefold().replace("_", "-"):
                 return word
-        near = nearest(str(entry.value), words)
+        near = nearest(written, words)
         raise Unfit(expected, hint=f"did you mean {near!r}?" if near else "")
 
     return Reader(expected, read)
@@ -98,7 +101,9 @@ def text() -> Reader:
     def read(entry: SourceValue) -> str:
         if entry.value is None or isinstance(entry.value, dict | list):
             raise Unfit("text")
-        return str(entry.value)
+        if len(written := str(entry.value)) > _LONGEST_TEXT:
+            raise Unfit("text", f"{len(written):,} characters", f"the limit is {_LONGEST_TEXT:,}")
+        return written
 
     return Reader("text", read)
 
@@ -149,6 +154,8 @@ def _number(entry: SourceValue) -> float | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     if isinstance(value, str):
+        if len(value) > _LONGEST_NUMBER:  # the pattern takes quadratic time
+            return None
         found = _NUMBER.fullmatch(value.strip())
         try:
             value = float(found[1].replace("_", "")) * _SUFFIXES[found[2].lower()] if found else math.nan

@@ -133,6 +133,16 @@ def test_every_format_can_be_printed_and_written(script: Path, tmp_path: Path, c
     assert "there is no folder" in capsys.readouterr().err
 
 
+def test_text_for_people_is_the_format_table(script: Path, capsys: Captured) -> None:
+    """It is the default; the former name `terminal` gives the same."""
+    shown = []
+    for words in ([], ["--format", "table"], ["--format", "terminal"]):
+        assert _audit(script, *words) == 1
+        shown.append(capsys.readouterr().out)
+    assert shown[0].startswith("train.py:13:9: warning [")
+    assert shown[0] == shown[1] == shown[2]
+
+
 def test_evidence_confirms_lowers_and_withdraws(script: Path, capsys: Captured) -> None:
     """Measured facts change severities, and with them the exit status."""
     facts = Path("facts.yaml")

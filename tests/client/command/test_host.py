@@ -17,6 +17,7 @@ from flyball.command.readings import amount, duration, utc_time
 from flyball_collector.http.collector_parts import CollectorParts
 from flyball_collector.http.server import tls_context
 from flyball_collector.http.testing import MachineDouble, denied, inventory_of, make_parts, serving
+from flyball_collector.refused_agents import RefusedAgents
 from flyball_collector.security.tokens import Role, TokensFile, new_token
 from flyball_collector.settings import HttpSettings
 
@@ -75,7 +76,7 @@ async def test_json_is_sorted_and_has_null_for_unknown_values() -> None:
     """Numbers are numbers; hosts with an unknown value are last."""
     async with serving(fleet()) as url:
         result = await run("hosts", "--collector", url, "--format", "json", "--sort", "heat")
-    found = json.loads(result.output)
+    found = json.loads(result.output)["hosts"]
     assert [each["name"] for each in found] == ["node-a", HOSTILE, "node-b"]
     assert found[0]["gpu_temperature_celsius"] > 40
     assert found[1]["cpu_ratio"] is None
@@ -88,7 +89,7 @@ async def test_a_host_that_stopped_is_not_reporting() -> None:
     async with serving(parts) as url:
         table = (await run("hosts", "--collector", url)).output
         shown = (await run("host", "late", "--collector", url)).output
-        found = json.loads((await run("hosts", "--collector", url, "--format", "json")).output)
+        found = json.loads((await run("hosts", "--collector", url, "--format", "json")).output)["hosts"]
     assert "not reporting" in next(line for line in table.splitlines() if line.startswith("late"))
     assert "1 not reporting" in table
     assert shown.startswith("late  not reporting  reported 16 min 40 s ago")
@@ -99,6 +100,37 @@ async def test_an_empty_fleet_shows_the_next_step() -> None:
     """It is the command that starts an agent."""
     async with serving(make_parts()) as url:
         assert "flyball agent --set collector=" in (await run("hosts", "--collector", url)).output
+
+
+@pytest.mark.parametrize("parts", [make_parts(), fleet()], ids=["no hosts", "hosts"])
+async def test_refused_agents_are_listed_under_the_table(parts: CollectorParts) -> None:
+    """Each has its name, address and reason; JSON has them too. Text from outside cannot control the terminal."""
+    refused = RefusedAgents(clock=lambda: parts.clock() / 1e9)
+    for _ in range(3):
+        refused.refuse(host="node-9", certificate="node-8", address="10.0.0.9", reason="certificate is for node-8")
+    refused.refuse(host=HOSTILE, certificate="", address="", reason="[red]no\x1b[2J certificate")
+    async with serving(replace(parts, refused_agents=refused.recent)) as url:
+        lines = (await run("hosts", "--collector", url)).output.splitlines()
+        found = json.loads((await run("hosts", "--collector", url, "--format", "json")).output)
+    assert lines[-3] == "Agents refused in the last hour"
+    assert lines[-2].startswith("[red]x[/red]")
+    assert "[red]no" in lines[-2]
+    assert "\x1b" not in lines[-2]
+    assert lines[-1].split("  ") == ["node-9 at 10.0.0.9", "certificate is for node-8 (3 times)"]
+    assert [each["host"] for each in found["refused_agents"]] == [HOSTILE, "node-9"]
+    assert found["refused_agents"][1]["count"] == 3
+
+
+async def test_more_refused_agents_than_fit_are_mentioned() -> None:
+    """Five are shown; a hint names the command that lists the others."""
+    parts = make_parts()
+    refused = RefusedAgents(clock=lambda: parts.clock() / 1e9)
+    for number in range(6):
+        refused.refuse(host=f"node-{number}", certificate="", address="", reason="no certificate")
+    async with serving(replace(parts, refused_agents=refused.recent)) as url:
+        lines = (await run("hosts", "--collector", url)).output.splitlines()
+    assert [line.split()[0] for line in lines[-6:-1]] == ["node-5", "node-4", "node-3", "node-2", "node-1"]
+    assert lines[-1] == "There are more: flyball hosts --format json"
 
 
 async def test_a_host_is_shown_in_sections() -> None:

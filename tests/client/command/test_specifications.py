@@ -25,6 +25,11 @@ def example(tmp_path: Path) -> Path:
         ("model: gpt-two\nhardware: RTX_4090_fp16\n", "run.yaml:1: model.name: unknown model"),
         ("model: gpt2\nhardware: M1_Pro\ntraining: {batch_size: -1}\n", "run.yaml:3: training.batch_size: expected"),
         ("model: {name: mlp, d_in: 9, d_out: 2, batch_size: 3}\nhardware: {device: A100, devices: 8}\n", "no layout"),
+        (
+            f"model: gpt2\nhardware: M1_Pro\ntraining: {{steps: {':'.join(['1'] * 20_000)}}}\n",
+            "run.yaml:3: training.steps: expected an integer of at least 1, not '1:1:1",
+        ),
+        ("[" * 500_000, "run.yaml:1: not valid YAML: lists and groups are nested more than 20 levels deep"),
         ("", "run.yaml is empty; `flyball examples --write .`"),
         ("title: a\n", "run.yaml: model: is missing; expected the model"),
         (

@@ -19,14 +19,9 @@ import pytest
 
 from flyball.command import run
 from flyball.command.local_daemons import socket_path
+from tests.processes import free_port
 
 SECONDS = 60.0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Up:

@@ -2,6 +2,7 @@
 
 from flyball_collector.http.diagnosis_testing import GPU, diagnosed
 from flyball_collector.http.testing import fetch, make_parts, serving
+from flyball_proto.v1 import telemetry_pb2 as pb
 
 
 async def test_host_diagnosis() -> None:
@@ -57,6 +58,42 @@ async def test_runs_are_listed_with_figures() -> None:
     assert (run["run"], run["ranks"], run["world_size"], run["hosts"], run["step"]) == ("r", 2, 2, ["a", "b"], 70)
     assert (run["step_median_seconds"], run["remaining_low_seconds"]) == (0.5, 3000.0)
     assert (run["conditions"], run["severity"]) == (1, "warning")
+
+
+async def test_a_run_without_steps_is_listed() -> None:
+    """A run that agents know by its processes has users, GPUs and times, and null where it would need steps."""
+    parts = diagnosed()
+    state = parts.fleet.ensure("c")
+    member = pb.Member(run="slurm-7", rank=1, world_size=4, user="ada", source="slurm", gpus=["GPU-1"], pid=5)
+    state.tenancy = pb.Tenancy(members=[member])
+    parts.fleet.runs.advance(parts.clock(), {host.name: host for host in parts.fleet.hosts()})
+    async with serving(parts) as url:
+        answer = (await fetch(f"{url}/api/v1/runs")).json()
+        diagnosis = (await fetch(f"{url}/api/v1/runs/slurm-7/diagnosis")).json()
+        host = (await fetch(f"{url}/api/v1/hosts/c/diagnosis")).json()
+    reported, seen = answer["runs"]
+    assert (reported["run"], reported["users"], reported["gpus"], reported["started"]) == ("r", [], None, None)
+    assert (seen["run"], seen["state"], seen["source"], seen["users"]) == ("slurm-7", "running", "slurm", ["ada"])
+    assert (seen["hosts"], seen["gpus"], seen["ranks"], seen["world_size"]) == (["c"], 1, 1, 4)
+    assert (seen["step"], seen["step_median_seconds"], seen["last_report"]) == (None, None, None)
+    assert seen["started"]["unix"] <= seen["last_seen"]["unix"]
+    assert [each["host"] for each in diagnosis["hosts"]] == ["c"]
+    assert host["runs"] == ["slurm-7"]
+
+
+async def test_a_name_of_a_run_may_have_slashes() -> None:
+    """Users name runs like folders. Other paths below the runs do not exist."""
+    parts = diagnosed()
+    state = parts.fleet.ensure("c")
+    state.tenancy = pb.Tenancy(members=[pb.Member(run="team/bert 3/x", gpus=["GPU-1"])])
+    parts.fleet.runs.advance(parts.clock(), {"c": state})
+    async with serving(parts) as url:
+        found = (await fetch(f"{url}/api/v1/runs/team%2Fbert%203%2Fx/diagnosis")).json()
+        unknown = await fetch(f"{url}/api/v1/runs/team%2Fbert/diagnosis")
+        wrong = await fetch(f"{url}/api/v1/runs/r/nothing")
+    assert found["run"] == "team/bert 3/x"
+    assert (unknown.status, unknown.json()["error"]["code"]) == (404, "unknown_run")
+    assert (wrong.status, wrong.json()["error"]["code"]) == (404, "not_found")
 
 
 async def test_advice_is_filtered() -> None:

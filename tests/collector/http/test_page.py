@@ -11,6 +11,7 @@ from playwright.async_api import Page, async_playwright, expect
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.http.diagnosis_testing import DISK, GPU, diagnosed
 from flyball_collector.http.testing import MachineDouble, WallClock, denied, fetch, inventory_of, make_parts, serving
+from flyball_collector.refused_agents import RefusedAgents
 from flyball_collector.timeline.testing import NOW_NS, SECOND_NS, cleared, make_event
 from flyball_proto.unavailable_reading import UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
@@ -100,6 +101,55 @@ async def test_hosts_that_do_not_report(page: Page) -> None:
         await page.goto(f"{url}/#/host/nobody")
         await expect(page.locator(".empty")).to_contain_text("Unknown host")
     await expect(page.locator("#link")).to_contain_text("collector unreachable")
+
+
+@browser_needed
+async def test_refused_agents_are_a_section(page: Page) -> None:
+    """The newest are a table with their reasons, as text; without refused agents there is no section."""
+    clock = WallClock()
+    refused = RefusedAgents(clock=lambda: clock() / 1e9)
+    parts = replace(make_parts(clock=clock), refused_agents=refused.recent)
+    problems = _collect_problems(page)
+    async with serving(parts) as url:
+        await page.goto(url)
+        await expect(page.locator(".empty")).to_contain_text("No host has reported yet")
+        await expect(page.locator(".refused")).to_have_count(0)
+        for number in range(7):
+            refused.refuse(host=f"node-{number}", certificate="node-8", address="10.0.0.9", reason="wrong certificate")
+        refused.refuse(host=HOSTILE, certificate="", address="10.0.0.7", reason=HOSTILE)
+        clock.now_ns += 10**9
+        section = page.locator(".refused")
+        await expect(section.locator("h3")).to_have_text("Refused agents")
+        await expect(section.locator("tbody tr")).to_have_count(5)
+        await expect(section.locator("tbody tr").first).to_contain_text(HOSTILE)
+        await expect(section.locator("tbody tr").nth(1)).to_contain_text("node-6")
+        await expect(section.locator("tbody tr").nth(1)).to_contain_text("wrong certificate")
+        await expect(section.locator(".more")).to_have_text("3 more")
+        assert await page.locator("main img").count() == 0
+        assert problems == []
+
+
+@browser_needed
+async def test_runs_are_a_page(page: Page) -> None:
+    """Runs that report and runs that only have processes are listed with links to their hosts; their text is text."""
+    parts = diagnosed()
+    state = parts.fleet.ensure("c")
+    members = [pb.Member(run=HOSTILE, rank=1, world_size=4, user=HOSTILE, source=HOSTILE, gpus=["GPU-1"])]
+    state.tenancy = pb.Tenancy(members=members)
+    parts.fleet.runs.advance(parts.clock(), {"c": state})
+    problems = _collect_problems(page)
+    async with serving(parts) as url:
+        await page.goto(url)
+        await page.locator("a.nav", has_text="Runs").click()
+        await expect(page.locator("h1")).to_have_text("Runs")
+        await expect(page.locator("h2")).to_have_text("Running: 2")
+        row = page.locator("tbody tr", has_text=HOSTILE)
+        await expect(row).to_contain_text("1 of 4")
+        await expect(page.locator("tbody tr", has_text="70")).to_contain_text("500 ms")
+        await row.get_by_role("link", name="c").click()
+        await expect(page.locator("h1")).to_have_text("c")
+        await page.goto("about:blank")  # no more requests, because the collector ends
+    assert problems == []
 
 
 @browser_needed

@@ -19,7 +19,7 @@ def client() -> Iterator[Client]:
     """Yield a client of a cluster that fails a task as soon as its worker dies."""
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,  # type: ignore[no-untyped-call]
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,  # type: ignore[no-untyped-call]
         Client(cluster) as connected,  # type: ignore[no-untyped-call]
     ):
         yield connected

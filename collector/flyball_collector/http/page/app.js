@@ -5,9 +5,11 @@ import { element, setText } from "./dom.js";
 import { clock } from "./format.js";
 import { FleetView } from "./fleet.js";
 import { HostView } from "./host.js";
+import { RunsView } from "./runs.js";
 import { TimelineView } from "./timeline.js";
 
 const PERIOD = 1000;
+const PAGES = { "#/runs": ["Runs", RunsView], "#/timeline": ["Timeline", TimelineView] };
 const container = document.getElementById("view");
 const link = document.getElementById("link");
 const summary = document.getElementById("summary");
@@ -19,10 +21,10 @@ function route() {
   const host = location.hash.match(/^#\/host\/(.+)$/);
   view?.close();
   container.replaceChildren();
-  const timeline = location.hash === "#/timeline";
-  view = host ? new HostView(container, decodeURIComponent(host[1])) : timeline ? new TimelineView(container) : new FleetView(container, summary);
-  document.title = host ? `${decodeURIComponent(host[1])} · Flyball` : timeline ? "Timeline · Flyball" : "Flyball";
-  if (host || timeline) summary.replaceChildren();
+  const [title, Page] = PAGES[location.hash] ?? [null, FleetView];
+  view = host ? new HostView(container, decodeURIComponent(host[1])) : new Page(container, summary);
+  document.title = host ? `${decodeURIComponent(host[1])} · Flyball` : title ? `${title} · Flyball` : "Flyball";
+  if (host || title) summary.replaceChildren();
   clearTimeout(timer);
   poll();
 }

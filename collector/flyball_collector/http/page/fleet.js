@@ -1,6 +1,7 @@
 // All hosts in one table. Only visible rows exist, so that thousands of hosts stay fast.
 
 import { conditionList, mergeGpus, spaced } from "./diagnosis.js";
+import { refusedAgents } from "./refused_agents.js";
 import { element, meter, setClass, setText } from "./dom.js";
 import { duration, fixed, percent, skew } from "./format.js";
 
@@ -59,8 +60,9 @@ export class FleetView {
     this.tools = element("div", { class: "tools" }, this.search, element("div", { class: "chips" }, ...this.chips), this.count);
     this.empty = element("div", { class: "empty" }, element("h2", {}, "Loading …"));
     this.worst = element("div");
+    this.refused = element("div");
     this.tools.hidden = this.table.hidden = true;
-    container.append(this.worst, this.tools, this.table, this.empty);
+    container.append(this.worst, this.refused, this.tools, this.table, this.empty);
     this.observer = new ResizeObserver(() => this.paint());
     this.observer.observe(this.scroll);
   }
@@ -89,6 +91,7 @@ export class FleetView {
     this.update(answer);
     this.summarise(answer);
     this.showWorst(answer);
+    this.showRefused(answer.refused_agents ?? []);
     this.arrange();
   }
 
@@ -153,6 +156,13 @@ export class FleetView {
     const more = active.critical + active.warning - shown.reduce((sum, { gpus }) => sum + (gpus?.length ?? 1), 0);
     const link = element("a", { href: "#/timeline", class: "more" }, more > 0 ? `${more} more in the timeline` : "Timeline");
     this.worst.replaceChildren(...(worst.length ? [element("div", { class: "card worst" }, conditionList(shown), link)] : []));
+  }
+
+  showRefused(agents) {
+    const text = JSON.stringify(agents);
+    if (text === this.refusedShown) return;
+    this.refusedShown = text;
+    this.refused.replaceChildren(...(agents.length ? [refusedAgents(agents)] : []));
   }
 
   arrange() {

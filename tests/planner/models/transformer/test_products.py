@@ -102,4 +102,5 @@ def test_a_window_never_adds_work(sequence: int, window: int, every: int) -> Non
         TransformerKind.DECODER, 2, 64, 1, 256, 100, 1, 64, sliding_window=window, full_attention_every=every
     )  # fmt: skip
     everything = attended_tokens(shape, sequence, causal=False)
-    assert 0 < attended_tokens(shape, sequence, causal=True) <= everything <= sequence
+    rounded = sequence * (1 + 1e-12)  # a mean over the layers may exceed it by the last bit
+    assert 0 < attended_tokens(shape, sequence, causal=True) <= everything <= rounded
