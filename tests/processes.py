@@ -25,14 +25,22 @@ class GaveUp(AssertionError):
     """Something did not happen in time."""
 
 
+_reserved: list[socket.socket] = []  # until this process ends
+
+
 def free_port() -> int:
-    """Return a loopback port that is free at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Reserve a loopback port. No other test gets it, and no outgoing connection does, but a server can listen on it.
+
+    Linux lets a second socket listen on a port if both have SO_REUSEADDR and the first one does not listen.
+    """
+    reservation = socket.socket()
+    reservation.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reservation.bind(("127.0.0.1", 0))
+    _reserved.append(reservation)
+    return int(reservation.getsockname()[1])
 
 
-def wait_for(what: str, check: Callable[[], T | None], *, seconds: float = 20.0, pause_seconds: float = 0.05) -> T:
+def wait_for(what: str, check: Callable[[], T | None], *, seconds: float = 60.0, pause_seconds: float = 0.05) -> T:
     """Repeat the check until it returns something true; a refused connection counts as false."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -79,7 +87,7 @@ class Process:
         self.child.kill()
         self.child.wait()
 
-    def stop(self, seconds: float = 10.0) -> int:
+    def stop(self, seconds: float = 30.0) -> int:
         """Send SIGTERM and return the exit status."""
         if self.alive():
             self.child.terminate()
@@ -153,7 +161,7 @@ class Collector(Process):
     def start_ready(self) -> Self:
         """Start the collector and wait until it is ready."""
         self.start()
-        wait_for("the collector is ready", lambda: self._answers("/readyz"), seconds=30)
+        wait_for("the collector is ready", lambda: self._answers("/readyz"), seconds=90)
         return self
 
     def _answers(self, path: str) -> bool:

@@ -98,7 +98,7 @@ class RawAgent:
         ]
         return max(ours, default=0)
 
-    def wait(self, what: str, check: Callable[["RawAgent"], bool], seconds: float = 10.0) -> None:
+    def wait(self, what: str, check: Callable[["RawAgent"], bool], seconds: float = 60.0) -> None:
         """Wait until `check` is true, or fail with a message."""
         deadline = time.monotonic() + seconds
         while not check(self):
@@ -108,7 +108,7 @@ class RawAgent:
                 )
             time.sleep(0.02)
 
-    def wait_ended(self, seconds: float = 10.0) -> grpc.StatusCode:
+    def wait_ended(self, seconds: float = 60.0) -> grpc.StatusCode:
         """Wait until the collector ends the stream. Return the status code."""
         if not self._ended.wait(seconds):
             raise AssertionError(f"the stream is still open after {seconds:g} s")

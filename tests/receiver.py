@@ -36,7 +36,7 @@ class Receiver(Process):
 
     def start_listening(self) -> "Receiver":
         self.start()
-        wait_for("the receiver listens", (self.folder / "listening").exists, seconds=10)
+        wait_for("the receiver listens", (self.folder / "listening").exists, seconds=60)
         return self
 
     def stop_listening(self) -> None:

@@ -124,7 +124,7 @@ def _process_ids(settings: AgentSettings) -> list[Finding]:
         return []
     if own == HOST_PROCESSES or (is_elsewhere(Path(settings.root)) and own == _link(proc / "1/ns/pid")):
         return [Finding("processes", True, "process ids are those of the host")]
-    detail = "the agent runs in a process namespace of its own: processes on GPUs and clients have no ids of the host"
+    detail = "the agent runs in its own process namespace: GPU processes and clients cannot be matched to runs"
     remedy = "set hostPID: true in the pod, or start the container with --pid=host"
     return [Finding("processes", False, detail, remedy)]
 

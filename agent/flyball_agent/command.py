@@ -86,6 +86,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="store_true", help="Print the version and exit.")
     parser.set_defaults(command="")
+    _add_spool(parser)
+    return parser
+
+
+def _add_spool(parser: argparse.ArgumentParser) -> None:
+    """Add the command `spool inspect`."""
     spool = parser.add_subparsers().add_parser(
         "spool",
         help="Inspect the records that wait for the collector.",
@@ -110,7 +116,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     inspect.add_argument("--format", "-f", choices=("table", "json"), default="table", help="Output format.")
     inspect.set_defaults(command="spool")
-    return parser
 
 
 def _load(options: argparse.Namespace) -> AgentSettings:

@@ -9,7 +9,7 @@ _OPTIONAL_IMPORTS = ("better_exceptions", "greenlet", "grpc_health", "grpc_refle
 """structlog and gRPC import these if they are installed. The agent does not need them; together they take 5 MB."""
 
 _OPENSSL_IMPORTS = ("ssl", "_hashlib")
-"""asyncio and hashlib import these if they exist. OpenSSL takes 4 MB. gRPC has its own, and SHA-256 is built in."""
+"""asyncio and hashlib import these if they exist; OpenSSL takes 4 MB. gRPC has its own copy; SHA-256 is built in."""
 
 
 def import_without_extras() -> None:
@@ -35,7 +35,7 @@ def _has_own_hashes() -> bool:
 
 
 def release_memory() -> None:
-    """Exclude today's objects from garbage collection and return free memory to the system. Call it after start-up."""
+    """Exclude the existing objects from garbage collection and return free memory to the system, after the start."""
     gc.collect()
     gc.freeze()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only; musl does not have it

@@ -74,8 +74,8 @@ class ProbeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pod_resources_socket: Annotated[
         str,
         Meta(
-            description="Socket of the kubelet that names the pods of each GPU. It is used if processes run in pods. "
-            "If empty, it is never used."
+            description="Socket of the kubelet, which reports the pods of each GPU. It is read if processes run in "
+            "pods. If empty, none is read."
         ),
     ] = "/var/lib/kubelet/pod-resources/kubelet.sock"
 
@@ -107,14 +107,16 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     root: Annotated[
         str,
         Meta(
-            description="Root of the host's file system. In a container: where it is mounted, such as /host. "
-            "File systems, /dev/shm, host name and inventory of the host are read below it."
+            description="Root of the host's file system. In a container, the folder at which it is mounted, such as "
+            "/host. File systems, /dev/shm, host name and inventory of the host are read below it."
         ),
     ] = "/"
     proc_root: Annotated[
-        str, Meta(description="Mount point of the host's procfs. If empty, it is proc below root.")
+        str, Meta(description="Mount point of the host's procfs. If empty, it is the folder proc below root.")
     ] = ""
-    sys_root: Annotated[str, Meta(description="Mount point of the host's sysfs. If empty, it is sys below root.")] = ""
+    sys_root: Annotated[
+        str, Meta(description="Mount point of the host's sysfs. If empty, it is the folder sys below root.")
+    ] = ""
     nvml_library: Annotated[
         str, Meta(description="Path of libnvidia-ml.so.1. If empty, the dynamic loader searches for it.")
     ] = ""

@@ -11,13 +11,13 @@ from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 NANOSECONDS = 1_000_000_000
 HOLD_SECONDS = 60.0
-"""For this long the columns of a resource that disappeared are kept, without values."""
+"""Minimum time for which the columns of a resource that disappeared are kept, without values."""
 
 FIRST_WAIT_SECONDS = 10.0
 LONGEST_WAIT_SECONDS = 320.0
-"""Limits of the time between two changes: it doubles with each change, and shrinks after a calm period."""
+"""Limits of the time between two changes. It doubles with each change; after a calm period changes apply at once."""
 
-GONE = "the resource has disappeared; its columns are kept for a minute"
+GONE = "the resource has disappeared; its columns are kept for at least a minute"
 
 
 class SteadyColumns:

@@ -19,6 +19,7 @@ from flyball_collector.exporter.diagnosis.snapshot import price_of
 from flyball_collector.exporter.renderings import Renderings
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.fleet.fleet_loop import FleetLoop
+from flyball_collector.fleet.runs import FleetRuns
 from flyball_collector.fleet.window import Window
 from flyball_collector.heartbeat import Heartbeat
 from flyball_collector.http.application import build_application
@@ -29,6 +30,7 @@ from flyball_collector.ingest.server import IngestServer
 from flyball_collector.jobs.schedule import start_jobs
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.recent_series import RecentSeries
+from flyball_collector.refused_agents import RefusedAgents
 from flyball_collector.security.certificate_expiry import ExpiryWatch, certificates_of
 from flyball_collector.security.listen_checks import listening_faults, wants_tls
 from flyball_collector.security.pem import CertificateError
@@ -37,6 +39,7 @@ from flyball_collector.security.tokens import TokensError, TokensFile
 from flyball_collector.settings import CollectorSettings, GrpcSettings
 from flyball_collector.store.contract import Store, StoreError
 from flyball_collector.store.store_urls import WrongStoreUrl, open_store
+from flyball_collector.wire.server import ListeningFailed
 from flyball_daemon import dump, logs
 from flyball_daemon.settings import Loaded, SettingsError
 from flyball_daemon.systemd_notifier import SystemdNotifier
@@ -77,10 +80,12 @@ class Collector:
         self._metrics = OwnMetrics()
         every = self._settings.send_every_seconds
         window = Window(hold_seconds=1.5 + every, gap_seconds=max(10.0, 3 * every))
-        self._fleet = Fleet(self._settings.limits.hosts, window)
+        runs = FleetRuns(self._settings.diagnosis.runs.end_after_seconds)
+        self._fleet = Fleet(self._settings.limits.hosts, window, runs)
         self._start_up = StartUp.cold()
         self._diagnosis = Diagnosis(self._fleet, self._settings.diagnosis, start_up=self._start_up)
         self._accounts = Accounts(self._diagnosis, self._metrics)
+        self._refused_agents = RefusedAgents()
         self.grpc_port = 0
         self.http_port = 0
         self.ready = asyncio.Event()
@@ -99,7 +104,7 @@ class Collector:
                 await self._run(stack)
         except* WrongStoreUrl as group:
             raise WrongSettings("; ".join(f"store.url: {error}" for error in _flattened(group))) from None
-        except* (StoreError, CertificateError, TokensError, ListenError) as group:
+        except* (StoreError, CertificateError, TokensError, ListenError, ListeningFailed) as group:
             raise CollectorError("; ".join(str(error) for error in _flattened(group))) from None
 
     async def _run(self, stack: contextlib.AsyncExitStack) -> None:
@@ -109,14 +114,16 @@ class Collector:
         self._metrics.started.set(time.time())
         contexts = _contexts(settings.grpc)
         tokens = _tokens(settings.http.tokens_file)
-        listener = bind(settings.http)
+        listener = bind(settings.http, self._metrics)
         stack.callback(listener.close)
         self.http_port = int(listener.getsockname()[1])
         store = await asyncio.to_thread(open_store, settings.store.url)
         stack.push_async_callback(asyncio.to_thread, store.close)
         waste = WasteKeeper(self._accounts.waste, store)
         stack.push_async_callback(waste.save)
-        ingest = IngestServer(settings, self._fleet, store, self._metrics, SystemClock(), contexts)
+        ingest = IngestServer(
+            settings, self._fleet, store, self._metrics, SystemClock(), contexts, self._refused_agents
+        )
         events = Events(settings, store, self._fleet, self._diagnosis, self._start_up, self._metrics, time.time_ns)
         parts = self._parts(store, ingest, tokens, events)
         stack.callback(parts.renderings.close)
@@ -134,7 +141,15 @@ class Collector:
         async with asyncio.TaskGroup() as tasks:
             background = self._background(tasks, ingest, events, waste)
             http = tasks.create_task(
-                serve(application, settings.http, http_stop, listener=listener, started=self._is_ready), name="http"
+                serve(
+                    application,
+                    settings.http,
+                    http_stop,
+                    listener=listener,
+                    started=self._is_ready,
+                    metrics=self._metrics,
+                ),
+                name="http",
             )
             await self._stopping.wait()
             _log.info("collector_stopping")
@@ -194,6 +209,7 @@ class Collector:
             diagnosis=self._diagnosis,
             findings=exported,
             advice=lambda: self._diagnosis.advisor.current,
+            refused_agents=self._refused_agents.recent,
         )
 
     def _is_ready(self) -> None:
@@ -226,7 +242,7 @@ class Collector:
         try:
             loaded = self._reread() if self._reread else self._loaded
         except SettingsError as error:
-            _log.error("settings_not_reloaded", problems=list(error.problems))
+            logs.answering(_log).error("settings_not_reloaded", problems=list(error.problems))
         else:
             self._apply(loaded)
         self._notifier.ready(self._status())
@@ -235,7 +251,7 @@ class Collector:
         logs.set_up(loaded.settings.log_level, loaded.settings.log_format)
         restart = changed_keys(self._loaded, loaded) - _LIVE_KEYS
         if restart:
-            _log.warning("settings_need_restart", keys=sorted(restart))
+            logs.answering(_log).warning("settings_need_restart", keys=sorted(restart))
         _log.info("settings_reloaded")
 
 
@@ -272,7 +288,12 @@ def _contexts(settings: GrpcSettings) -> ServerContexts | None:
 
 
 def _not_ready(ingest: IngestServer) -> Sequence[str]:
-    return () if ingest.store_up else ("store: the last write failed; records are not acknowledged until one succeeds",)
+    faults = []
+    if not ingest.store_up:
+        faults.append("store: the last write failed; records are not acknowledged until one succeeds")
+    if not ingest.listening:
+        faults.append("grpc: the thread that accepts agents ended; restart the collector")
+    return faults
 
 
 def _flattened(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:

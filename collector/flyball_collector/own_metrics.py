@@ -145,6 +145,9 @@ class OwnMetrics:
 
     def _process(self) -> None:
         self.http_requests = self._counter("http_requests_total", "HTTP requests, by status code.", "code")
+        self.http_closed = self._counter(
+            "http_closed_connections_total", "HTTP connections refused or ended by a limit, by reason.", "reason"
+        )
         self.event_loop_lag = self._histogram(
             "event_loop_lag_seconds", "Delay between the due and the actual wake-up of the event loop."
         )

@@ -53,6 +53,15 @@ class HttpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = ""
     max_body_bytes: Annotated[Bytes, Meta(description="Maximum size of a request body.")] = 1024 * 1024
+    connections: Annotated[int, Meta(gt=0, description="Maximum number of open HTTP connections.")] = 512
+    connections_per_address: Annotated[
+        int,
+        Meta(
+            gt=0,
+            description="Maximum number of open HTTP connections of one IPv4 address or one /64 network of IPv6. "
+            "Behind a reverse proxy all connections come from its address: set this to the value of http.connections.",
+        ),
+    ] = 64
 
 
 class StoreSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,10 +91,26 @@ class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hosts: Annotated[int, Meta(gt=0, description="Maximum number of hosts.")] = 4096
     streams: Annotated[
         int,
-        Meta(
-            gt=0, description="Maximum number of open connections of agents, including those replaced by a newer one."
-        ),
+        Meta(gt=0, description="Maximum number of agents' streams with a valid hello."),
     ] = 8192
+    connections_per_name: Annotated[
+        int,
+        Meta(
+            gt=0,
+            description="With TLS: maximum number of connections, and of calls, for each name in an agent's "
+            "certificate.",
+        ),
+    ] = 8
+    connections_per_address: Annotated[
+        int,
+        Meta(
+            gt=0,
+            description=(
+                "Without TLS: maximum number of connections, and of calls, of one address. All agents behind a proxy "
+                "have the same address."
+            ),
+        ),
+    ] = 4096
     message_bytes: Annotated[Bytes, Meta(description="Maximum size of an agent's message.")] = 4 * 1024 * 1024
     columns: Annotated[int, Meta(gt=0, description="Maximum number of columns (series) in the records of a host.")] = (
         8192

@@ -15,6 +15,7 @@ from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.ingest.clock import Clock, SystemClock
 from flyball_collector.ingest.server import IngestServer
 from flyball_collector.own_metrics import OwnMetrics
+from flyball_collector.refused_agents import RefusedAgents
 from flyball_collector.settings import CollectorSettings, GrpcSettings
 from flyball_collector.store.contract import Document, Store, StoreUnavailable
 from flyball_collector.store.memory import MemoryStore
@@ -230,11 +231,12 @@ async def running_ingest(
     settings: CollectorSettings | None = None,
     clock: Clock | None = None,
     contexts: Contexts | None = None,
+    refused_agents: RefusedAgents | None = None,
 ) -> AsyncIterator[RunningIngest]:
     """Run an ingest server on a free port of loopback."""
     settings = settings if settings is not None else CollectorSettings(grpc=GrpcSettings(listen="127.0.0.1:0"))
     fleet, metrics = Fleet(settings.limits.hosts), OwnMetrics()
-    server = IngestServer(settings, fleet, store, metrics, clock or SystemClock(), contexts)
+    server = IngestServer(settings, fleet, store, metrics, clock or SystemClock(), contexts, refused_agents)
     port = await server.start()
     try:
         yield RunningIngest(server, port, fleet, store, metrics)

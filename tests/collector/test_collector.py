@@ -1,4 +1,6 @@
 import asyncio
+import contextlib
+import gc
 import json
 import os
 import signal
@@ -20,6 +22,7 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from flyball_collector.collector import Collector, CollectorError, changed_keys
 from flyball_collector.settings import CollectorSettings
+from flyball_collector.wire.acceptor import Acceptor
 from flyball_daemon.settings import Loaded, load
 from flyball_daemon.systemd_notifier import SystemdNotifier
 
@@ -67,9 +70,13 @@ async def test_it_serves_both_ports_and_stops_in_order(systemd: socket.socket) -
         async with grpc.aio.insecure_channel(f"127.0.0.1:{collector.grpc_port}") as channel:
             answer = await HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=5)
         assert answer.status == health_pb2.HealthCheckResponse.SERVING
-        await asyncio.sleep(0.6)
+        messages: list[str] = []
+        async with asyncio.timeout(20):
+            while "WATCHDOG=1" not in messages:
+                messages += received(systemd)
+                await asyncio.sleep(0.05)
         collector.stop()
-    messages = received(systemd)
+    messages += received(systemd)
     assert messages[0].startswith("READY=1\nSTATUS=0 hosts")
     assert "WATCHDOG=1" in messages
     assert any(line.startswith("STOPPING=1") for line in messages)
@@ -136,6 +143,9 @@ class CollectorProcess:
         lines = self.log.read_text().splitlines()
         return [json.loads(line) for line in lines if line.startswith("{")]
 
+    def named(self, name: str) -> list[dict[str, Any]]:
+        return [event for event in self.events() if event["event"] == name]
+
 
 def until(check: Callable[[], bool], seconds: float = 20.0) -> None:
     deadline = time.monotonic() + seconds
@@ -164,9 +174,13 @@ listen = "127.0.0.1:0"
         until(lambda: any(event["event"] == "settings_reloaded" for event in running.events()))
         (restart,) = [event for event in running.events() if event["event"] == "settings_need_restart"]
         assert restart["keys"] == ["limits.hosts"]
-        running.config.write_text("nonsense = 1\n")
-        running.process.send_signal(signal.SIGHUP)
-        until(lambda: any(event["event"] == "settings_not_reloaded" for event in running.events()))
+        for number, wrong in enumerate(("nonsense = 1\n", "other = 1\n", "other = 1\n"), 1):  # each is answered
+            running.config.write_text(wrong)
+            running.process.send_signal(signal.SIGHUP)
+            until(lambda: len(running.named("settings_not_reloaded")) == number)  # noqa: B023  it is called here
+        first, *others = running.named("settings_not_reloaded")
+        assert "nonsense" in str(first)
+        assert all("other" in str(each) for each in others)
         running.process.send_signal(signal.SIGUSR1)
         until(lambda: "Task heartbeat" in running.log.read_text())
         running.process.terminate()
@@ -179,3 +193,16 @@ listen = "127.0.0.1:0"
     connection = sqlite3.connect(tmp_path / "flyball.db")
     assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
+
+
+async def test_the_end_of_the_listening_thread_ends_the_collector() -> None:
+    """No agent could connect any more: systemd must start it again."""
+    collector = Collector(settings())
+    running = asyncio.create_task(collector.run())
+    await asyncio.wait_for(collector.ready.wait(), 10)
+    [acceptor] = [each for each in gc.get_objects() if type(each) is Acceptor and each.alive]
+    acceptor._epoll.close()  # as if the kernel had taken it away
+    with contextlib.suppress(OSError):  # wakes the thread, unless it has ended already
+        socket.create_connection(("127.0.0.1", collector.grpc_port), 5).close()
+    with pytest.raises(CollectorError, match="the thread that accepts agents ended"):
+        await asyncio.wait_for(running, 10)

@@ -27,7 +27,7 @@ _DRIVERS = ("amdgpu",)
 
 
 def _clock(data: bytes) -> float | int | None:
-    """Parse a clock: hwmon has it in hertz, the table of clocks marks the active one with a star."""
+    """Parse a clock: hwmon has it in hertz; the table of clocks marks the active one with a star."""
     return active_clock(data) if b":" in data else scaled(1)(data)
 
 
@@ -62,9 +62,7 @@ READINGS = (
     SysfsReading(DeviceColumn(m.MEMORY_CLOCK), (f"{_HWMON}/freq2_input", "device/pp_dpm_mclk"), _clock),
     *PCIE_READINGS,
 )
-AMD = GpuVendor(
-    name="amd", vendor="amd", drivers=_DRIVERS, readers=(partial(FileReader, READINGS), TableReader, RasReader)
-)
+AMD = GpuVendor(name="amd", drivers=_DRIVERS, readers=(partial(FileReader, READINGS), TableReader, RasReader))
 
 
 class AmdProbe(SysfsProbe):
@@ -85,5 +83,5 @@ class AmdProbe(SysfsProbe):
         proc_root: Path = Path("/proc"),
         processes: bool = True,
     ) -> None:
-        readers = (KfdProcesses(sys_root), DrmProcesses(proc_root, _DRIVERS)) if processes else ()
-        super().__init__(AMD, sys_root, monotonic, readers)
+        sources = (KfdProcesses(sys_root), DrmProcesses(proc_root, _DRIVERS)) if processes else ()
+        super().__init__(AMD, sys_root, monotonic, sources)

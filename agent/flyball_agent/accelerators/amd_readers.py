@@ -73,7 +73,11 @@ class TableReader:
 
 
 class ThrottleResidency:
-    """Turns the firmware's throttle counts into seconds. Each count is a share of the accumulation counter's steps."""
+    """Converts the firmware's throttle counts to seconds.
+
+    The firmware counts the steps in which it throttled, for each reason, and all steps (`accumulation`). The increase
+    of the one divided by that of the other is the share of the time since the previous table.
+    """
 
     def __init__(self) -> None:
         self.active: Mapping[str, bool] = {}
@@ -114,7 +118,7 @@ def _throttled(table: MetricsTable, by_residency: Mapping[str, bool]) -> list[in
 
 
 def _energy(table: MetricsTable) -> float | None:
-    """Return the energy in joules. 0 means that the firmware does not measure it: no running GPU has used none."""
+    """Return the energy in joules. 0 means that the firmware does not measure it: a running GPU has used some."""
     count = table.number("energy")
     return count * _ENERGY_UNIT_JOULES if count else None
 
@@ -175,7 +179,7 @@ class RasReader:
         for kind in _RAS_KINDS:
             numbers = [block[kind] for block in counts.values() if kind in block]
             found.append(sum(numbers) if numbers else None)
-        absent = Unsupported("the error counts of this GPU do not contain it")
+        absent = Unsupported("no error count of this GPU contains it")
         return [absent if value is None else value for value in found]
 
     def _read_pages(self) -> Result:

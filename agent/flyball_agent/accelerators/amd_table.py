@@ -15,7 +15,7 @@ from flyball_agent.probes.probe import Unavailable, Unsupported
 _HEADER = struct.Struct("=HBB")  # size of the table, format revision, content revision
 _SELF_DESCRIBING = (1, 9)
 
-# Fields in order; only those with a name are read. A trailing `+` allows more data: what the partitions (XCP) do.
+# Fields in order; only those with a name are read. A trailing `+` allows more data: the activity of partitions (XCP).
 _COMMON = "6H 3H H Q:energy Q:clock_ns 7H 7H I H 2H H 2I 4H"
 _LINKS = "2H 2H 2I 2Q Q:pcie_recoveries Q:pcie_replays Q"
 _NAKS = "I:pcie_naks_sent I:pcie_naks_received"
@@ -48,7 +48,7 @@ _ATTRIBUTES = {  # enum amdgpu_metrics_attr_id
 }  # fmt: skip
 _ATTRIBUTE_TYPES = "BbHhIiQq"  # enum amdgpu_metrics_attr_type
 _UNSET = {"B": 0xFF, "H": 0xFFFF, "I": 0xFFFF_FFFF, "Q": 0xFFFF_FFFF_FFFF_FFFF}
-"""The driver fills the table with ones; what stays so is not provided."""
+"""The driver first sets every bit of the table. A value that still has all bits set is not provided."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ def _unavailable(sample: ProbeSample) -> Iterable[str]:
         resource = missing.resource.partition("/")[2]
         yield f"  {missing.metric or 'everything':45} {resource:24} {missing.reason.word:12} {missing.detail}"
         if missing.remedy:
-            yield f"    {missing.remedy}"
+            yield f"    → {missing.remedy}"
 
 
 def _links(sample: ProbeSample) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""The use of a card by a process, and what follows from it for the card."""
+"""The use of cards by processes, and the totals of a card."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class ProcessSource(Protocol):
 
 
 def united(uses: Iterable[DeviceUse]) -> list[DeviceUse]:
-    """Return one entry for each process and card, with the larger amounts: two sources see the same memory."""
+    """Return one entry for each process and card, with the larger amounts, because two sources see the same memory."""
     found: dict[tuple[int, str], DeviceUse] = {}
     for use in uses:
         key = (use.pid, use.address)

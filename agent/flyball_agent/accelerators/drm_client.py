@@ -15,7 +15,7 @@ _COMPUTE_ENGINES = frozenset({"gfx", "compute", "render", "rcs", "ccs"})
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """The busy time of one engine. `total` is the time that passed in the same unit; None: nanoseconds of the clock."""
+    """The busy time of one engine. `total` is the elapsed time in the same unit; None: `busy` is in nanoseconds."""
 
     busy: int
     total: int | None = None
@@ -34,7 +34,7 @@ class DrmClient:
 
 
 def parse_client(data: bytes) -> DrmClient | None:
-    """Parse one file; return None if the descriptor is not that of a DRM device on the PCI bus."""
+    """Parse one file; return None if its descriptor does not belong to a DRM device on the PCI bus."""
     if b"drm-driver:" not in data:
         return None
     values = dict(_pair(line) for line in data.splitlines() if line.startswith(b"drm-"))

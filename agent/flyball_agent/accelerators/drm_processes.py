@@ -1,8 +1,8 @@
 """Finds the processes that hold a DRM device, and reads their client statistics.
 
-Looking at every descriptor of every process each second would cost more than all other readings. A search therefore
-looks at a limited number of descriptors, new processes first, and comes back to each process after a round. Only the
-descriptors that were found are read at each tick.
+Looking at every descriptor of every process each second would cost more than all other readings. Each search therefore
+looks at a limited number of descriptors, new processes first, and the next one continues from there. Only the
+descriptors of devices that were found are read at each tick.
 """
 
 import os
@@ -61,7 +61,7 @@ class DrmProcesses:
         return _DENIED if self._denied else None
 
     def read(self, now: float) -> Sequence[DeviceUse]:
-        """Search on, and read the processes that were found."""
+        """Continue the search, and read the processes that were found."""
         self._search()
         readings: dict[tuple[str, str], _Reading] = {}
         shares: dict[tuple[int, str], dict[str, float]] = {}

@@ -120,7 +120,6 @@ def _is_set(file: KernelFile) -> bool:
 
 INTEL = GpuVendor(
     name="intel",
-    vendor="intel",
     drivers=_DRIVERS,
     readers=(partial(FileReader, READINGS), ThrottleReader),
     by_processes=(m.UTILIZATION, m.MEMORY_USED),

@@ -1,7 +1,7 @@
 """Processes that compute on AMD GPUs with ROCm, from the sysfs files of KFD, the driver's compute part.
 
-KFD passes work to the GPU past the DRM scheduler, so DRM's client statistics have no busy time of it. Everyone may
-read these files (source: the kernel's drivers/gpu/drm/amd/amdkfd/kfd_process.c and kfd_topology.c).
+KFD's work bypasses the DRM scheduler, so DRM's client statistics do not contain its busy time. Every user may read
+these files (source: the kernel's drivers/gpu/drm/amd/amdkfd/kfd_process.c and kfd_topology.c).
 """
 
 from collections.abc import Sequence
@@ -54,9 +54,10 @@ class KfdProcesses:
         return [(gpu, size) for gpu, size in sizes.items() if size]
 
     def _occupancy(self, pid: int, gpu: str) -> float | None:
-        """Return the share of compute units on which the process has work, where several processes share the GPU.
+        """Return the share of compute units on which the process has work.
 
-        For a single one the utilisation is that of the device, and the driver reads hundreds of registers to find it.
+        It is read only if several processes share the GPU, because the driver reads hundreds of registers for it. The
+        utilisation of a single process is that of the device.
         """
         units = self._nodes[gpu].compute_units
         busy = read_number(self._kfd / "proc" / str(pid) / f"stats_{gpu}/cu_occupancy")

@@ -30,8 +30,8 @@ MEMORY_TOTAL = gauge("gpu_memory_total_bytes", "bytes", "Total memory of the dev
 POWER = gauge(
     "gpu_power_watts",
     "watts",
-    "Power drawn by the board. NVIDIA: the mean of one second on Ampere (except A100 and A30) and newer, the "
-    "instantaneous power on A100, A30 and older.",
+    "Power drawn by the board. NVIDIA: on A100, A30 and GPUs before Ampere the instantaneous power, on all others the "
+    "mean over one second.",
     GPU,
     1000,
 )
@@ -114,7 +114,7 @@ PCIE_REPLAYS = counter("gpu_pcie_replays_total", "replays", "PCIe packets that h
 PCIE_ERRORS = counter(
     "gpu_pcie_errors_total",
     "errors",
-    "Errors and retries of the PCIe link, by kind. `link_recovery` counts returns of the link to its training state.",
+    "Errors and retries of the PCIe link, by kind. `link_recovery` counts how often the link was trained again.",
     KIND,
 )
 NVLINK_LINKS = gauge("gpu_nvlink_links", "links", "NVLinks of the device.", GPU)
@@ -124,8 +124,8 @@ NVLINK_RECEIVE = counter("gpu_nvlink_receive_bytes_total", "bytes", "Payload rec
 NVLINK_ERRORS = counter(
     "gpu_nvlink_errors_total",
     "errors",
-    "Errors on all NVLinks, by kind. The generation of NVLink decides which kinds exist. `effective` errors are those "
-    "left after error correction (FEC), `symbol` errors those left after retries.",
+    "Errors on all NVLinks, by kind. Which kinds exist depends on the generation of NVLink. `effective` errors remain "
+    "after error correction (FEC), `symbol` errors also after retries.",
     KIND,
 )
 NVLINK_BER = gauge(
@@ -138,19 +138,19 @@ NVLINK_BER = gauge(
 NVLINK_FEC = counter(
     "gpu_nvlink_fec_blocks_total",
     "blocks",
-    "Blocks received on all NVLinks, by the number of symbol errors that error correction (FEC) repaired in them.",
+    "Blocks received on all NVLinks, by the number of symbol errors that error correction (FEC) repaired in each.",
     SYMBOLS,
 )
 NVLINK_LINK_ERRORS = counter(
     "gpu_nvlink_link_errors_total",
     "errors",
-    "Errors of one NVLink, of all kinds except `effective`. It exists for links that had an error.",
+    "Errors of one NVLink, of all kinds except `effective`. Only links that had an error or went down are listed.",
     LINK,
 )
 NVLINK_LINK_UP = gauge(
     "gpu_nvlink_link_up",
     "boolean",
-    "0 while an NVLink is down that was up before. It exists for links that had an error or went down.",
+    "0 while an NVLink that was up before is down. Only links that had an error or went down are listed.",
     LINK,
 )
 C2C_LINKS = gauge("gpu_c2c_links", "links", "Chip-to-chip links (NVLink-C2C) to the CPU.", GPU)
@@ -176,7 +176,10 @@ XGMI_ACTIVE = gauge("gpu_xgmi_active_links", "links", "XGMI links (AMD Infinity 
 XGMI_TRANSMIT = counter("gpu_xgmi_transmit_bytes_total", "bytes", "Bytes written to other GPUs over XGMI.", GPU)
 XGMI_RECEIVE = counter("gpu_xgmi_receive_bytes_total", "bytes", "Bytes read from other GPUs over XGMI.", GPU)
 RAS_ERRORS = counter(
-    "gpu_ras_errors_total", "errors", "Hardware errors in all blocks since the driver was loaded (AMD RAS).", KIND
+    "gpu_ras_errors_total",
+    "errors",
+    "Hardware errors in all blocks of the GPU since the driver was loaded, by kind (AMD RAS).",
+    KIND,
 )
 ECC_ENABLED = gauge("gpu_ecc_enabled", "boolean", "1 if the memory's error correction (ECC) is on.", GPU)
 ECC_CORRECTED = counter(
@@ -208,7 +211,10 @@ SRAM_ERRORS = counter(
     KIND,
 )
 SRAM_THRESHOLD = gauge(
-    "gpu_ecc_sram_threshold_exceeded", "boolean", "1 if the device has too many errors of the on-chip memory.", GPU
+    "gpu_ecc_sram_threshold_exceeded",
+    "boolean",
+    "1 if the errors of the on-chip memory (SRAM) exceed the driver's threshold.",
+    GPU,
 )
 RECOVERY_ACTION = state(
     "gpu_recovery_action",
@@ -232,7 +238,7 @@ PERSISTENCE = gauge(
 ENGINE_UTILIZATION = gauge(
     "gpu_engine_utilization_ratio",
     "ratio",
-    "Share of a short period before the reading in which this engine for video and images worked.",
+    "Share of the driver's sampling period in which this engine for video or images was busy.",
     ENGINE,
     100,
 )
@@ -240,7 +246,7 @@ BAR1_USED = gauge("gpu_bar1_used_bytes", "bytes", "Used part of the memory windo
 BAR1_TOTAL = gauge("gpu_bar1_total_bytes", "bytes", "Memory window that PCIe devices can address (BAR1).", GPU)
 XIDS = counter("gpu_xid_total", "errors", "XID errors that the driver reported while the agent ran.", GPU)
 LOST = gauge("gpu_lost", "boolean", "1 while a device that was found before does not respond.", GPU)
-MIG_ENABLED = gauge("gpu_mig_enabled", "boolean", "1 if the device is partitioned into MIG instances.", GPU)
+MIG_ENABLED = gauge("gpu_mig_enabled", "boolean", "1 if the device is in MIG mode, which partitions it.", GPU)
 MIG_MEMORY_USED = gauge("gpu_mig_memory_used_bytes", "bytes", "Memory used by processes of this instance.", SLICE)
 MIG_MEMORY_TOTAL = gauge("gpu_mig_memory_total_bytes", "bytes", "Memory of this instance.", SLICE)
 MIG_SM_ACTIVE = gauge(

@@ -89,7 +89,7 @@ class NvidiaProbe:
 
     @property
     def processes(self) -> Sequence[pb.GpuProcess]:
-        """The processes. While a reading hangs these are those of the last reading, without amounts."""
+        """The processes. While a reading hangs, they are those of the last reading, without amounts."""
         if self._fresh:
             return self._results.processes
         return [

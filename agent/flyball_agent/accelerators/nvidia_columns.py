@@ -46,7 +46,7 @@ C2C_ERROR_FIELDS = {"crc": 231, "replay": 232, "replay_back_to_back": 233}
 LIMIT_MARGIN_FIELDS = {"shutdown": 193, "slowdown": 194, "memory_operating": 195, "operating": 196}
 NVLINK_TOTAL_FIELDS = {38: "crc_flit", 45: "crc_data", 52: "replay", 59: "recovery", 160: "ecc_data"}
 NVLINK_COUNTERS = {0: "replay", 1: "recovery", 2: "crc_flit", 3: "crc_data", 4: "ecc_data"}  # NvLinkErrorCounter
-NVLINK_FIELDS = {  # of one link; 161 to 163 exist before NVLink 5, the others since
+NVLINK_FIELDS = {  # of one link; 161 to 163 exist before NVLink 5, the others since NVLink 5
     161: "replay",
     162: "recovery",
     163: "crc",
@@ -64,7 +64,7 @@ NVLINK_FIELDS = {  # of one link; 161 to 163 exist before NVLink 5, the others s
 }
 NVLINK_KINDS = tuple(dict.fromkeys((*NVLINK_COUNTERS.values(), *NVLINK_FIELDS.values())))
 NVLINK_BER_FIELD = 220
-FEC_FIELDS = {  # the last number is the count of symbol errors
+FEC_FIELDS = {  # blocks by the number of symbol errors repaired in each: field 235 + n has those with n, in groups here
     235 + bin_: "0" if bin_ == 0 else "1-3" if bin_ <= 3 else "4-7" if bin_ <= 7 else "8-15" for bin_ in range(16)
 }
 GPM_METRICS = {2: m.SM_ACTIVE, 3: m.SM_OCCUPANCY, 5: m.TENSOR_ACTIVE, 10: m.DRAM_ACTIVE}

@@ -123,7 +123,7 @@ class NvidiaDevice:
             self._update_columns()
 
     def unavailable(self, probe: str) -> Iterable[UnavailableReading]:
-        """Yield the unavailable readings; the resource `uuid/label` is one of several readings of a metric."""
+        """Yield the unavailable readings. The resource `uuid/label` is one of a metric's several readings."""
         if self.processes is not None and (fault := self.processes.fault) is not None:
             yield UnavailableReading(probe, "gpu_processes", self.uuid, fault.reason, fault.detail, fault.remedy)
         known_metrics = {COLUMNS[position].metric for position, value in enumerate(self.row) if value is not None}
@@ -140,7 +140,7 @@ class NvidiaDevice:
                 yield UnavailableReading(probe, metric.name, resource, fault.reason, fault.detail, fault.remedy)
 
     def columns(self) -> list[Column]:
-        """Return a column for each reading that the device supports, then those of MIG instances and bad NVLinks."""
+        """Return a column for each reading that the device supports, then those of MIG instances and faulty NVLinks."""
         found = [
             Column(column.metric, column.labels(self.uuid, self.index))
             for column in (COLUMNS[position] for position in self._answered)
@@ -227,7 +227,7 @@ class NvidiaDevice:
                 self.changed = True
 
     def _has_news(self) -> bool:
-        """Return True if the slow queries found a value or a bad link that was not there before."""
+        """Return True if the slow queries found a value or a faulty NVLink that was not there before."""
         links = () if self._links is None else self._links.troubled
         return len(self.row) - self.row.count(None) != self._known or not set(self._troubled).issuperset(links)
 

@@ -91,7 +91,7 @@ def gpm_support(nvml: Nvml, handle: ctypes.c_void_p) -> int:
 
 
 class GpmQuery(DeviceQuery):
-    """The activity of a device. It also keeps the PCIe rates, with which `PcieBytesQuery` counts."""
+    """The activity of a device. It also keeps the PCIe rates that `PcieBytesQuery` needs."""
 
     call = "nvmlGpmMetricsGet"
     positions = tuple(POSITIONS[DeviceColumn(metric)] for metric in GPM_METRICS.values())

@@ -1,4 +1,4 @@
-"""The bytes of NVLinks that have only counters of their own."""
+"""The bytes of NVLinks on devices that have no totals, only a counter for each link."""
 
 import ctypes
 

@@ -1,9 +1,9 @@
 """NVLink: which links are up, and the counters of each link.
 
-NVML offers error counters in four ways, and each generation answers others: totals (fields 38 to 59 and 160, up to
-Ampere), fields of one link (161 to 163, up to Hopper; 206 to 221, since NVLink 5) and nvmlDeviceGetNvLinkErrorCounter
-(up to Hopper). All are tried. Where several answer for one kind, the largest counts, because Hopper answers the totals
-with zero (https://github.com/DataDog/datadog-agent/pull/55966).
+NVML offers error counters in four ways, and each generation supports different ones: totals (fields 38 to 59 and 160,
+up to Ampere), fields of one link (161 to 163, up to Hopper; 206 to 221, since NVLink 5) and
+nvmlDeviceGetNvLinkErrorCounter (up to Hopper). All are tried. If several answer for one kind, the largest number is
+used, because Hopper answers the totals with zero (https://github.com/DataDog/datadog-agent/pull/55966).
 """
 
 import ctypes
@@ -34,10 +34,10 @@ from flyball_agent.accelerators.nvml import (
 )
 
 LINKS_AT_ONCE = 6
-"""NVLink 5 has 28 fields for each of 18 links. After the first time each query reads a part of the links."""
+"""NVLink 5 has 28 fields for each of 18 links. So after the first query, each query reads only some of the links."""
 
 _COUNTED_ELSEWHERE = frozenset({"effective", "crc", "crc_flit", "crc_data"})
-"""Every NVLink 5 has `effective` errors, which retries repair."""
+"""Kinds that the sum of a link's errors does not add: retries repair `effective` errors, and the CRC kinds overlap."""
 _EVERY = -1  # instead of the number of a link
 
 
@@ -76,7 +76,7 @@ class LinksQuery(DeviceQuery):
 
 
 class LinkCountersQuery(DeviceQuery):
-    """Errors, bit error rate and error correction of all NVLinks, and the links that are in trouble.
+    """Errors, bit error rate and error correction of all NVLinks, and the faulty links.
 
     A link that no longer answers keeps its last counts, so that the sums do not fall.
     """
@@ -139,7 +139,7 @@ class LinkCountersQuery(DeviceQuery):
         return SUCCESS if self._of_all or any(self._of_link.values()) or self._failed else NOT_SUPPORTED
 
     def _next_links(self, links: Sequence[int]) -> Sequence[int]:
-        """Return the links whose turn it is."""
+        """Return the links to read this time."""
         begin = self._next % len(links) if links else 0
         self._next = begin + LINKS_AT_ONCE
         return (*links[begin:], *links[:begin])[:LINKS_AT_ONCE]
@@ -182,7 +182,7 @@ class LinkCountersQuery(DeviceQuery):
         self._fields = FieldArray(self._nvml, self._handle, [(number, 0) for number in numbers])
 
     def _drop_unanswered(self, answered: set[int]) -> None:
-        """Leave out what no link answers."""
+        """Stop asking for fields and counters that no link answers."""
         self._select([number for number in self._numbers if number in answered])
         self._counters = tuple(counter for counter in self._counters if -counter - 1 in answered)
 

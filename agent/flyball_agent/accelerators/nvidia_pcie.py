@@ -1,4 +1,4 @@
-"""The bytes over PCIe. Each call of nvmlDeviceGetPcieThroughput takes 20 ms, so they come from two fields."""
+"""The bytes over PCIe, from two fields: a call of nvmlDeviceGetPcieThroughput takes 20 ms."""
 
 import ctypes
 
@@ -11,14 +11,14 @@ from flyball_agent.accelerators.nvml import NOT_SUPPORTED, SUCCESS, Nvml
 
 _TRANSMIT, _RECEIVE = 197, 198
 _WRAP = 1 << 32
-_CODE = 2  # in an entry
+_CODE = 2  # position in an entry
 
 
 class WrappingCounter:
-    """Extends a counter of 32 bits. PCIe 5.0 can wrap it 14 times a second, so a rate from elsewhere decides how often.
+    """Extends a 32-bit counter. PCIe 5.0 can wrap it 14 times a second, so a separate rate shows how often it wrapped.
 
-    Measured on an H100 that copied 51.5 GB/s: 55.5 GB/s, the payload with its headers. The rate is the mean of a
-    slightly earlier second, so at a sudden start one wrap may be missing, which is added when the traffic ends.
+    An H100 that copied 51.5 GB/s counted 55.5 GB/s: the payload and its headers. The rate is the mean of a slightly
+    earlier second. So one wrap may be missing after a sudden start; it is added when the traffic ends.
     """
 
     __slots__ = ("_at", "_last", "_total")

@@ -26,7 +26,7 @@ _INITIAL_CAPACITY = 32
 _MAX_CAPACITY = 4096
 _RECENT_US = 1_000_000  # the first answer also has samples of seconds ago
 _HOLD_SECONDS = 0.5
-"""The driver takes samples up to five times a second (H100). Only after this time does "no samples" mean "idle"."""
+"""The driver takes samples up to five times a second (H100). "No samples" means "idle" only after this time."""
 _COMPUTE = "nvmlDeviceGetComputeRunningProcesses_v3"
 _UTILIZATION = "nvmlDeviceGetProcessUtilization"
 _RARE = ("nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses_v3")

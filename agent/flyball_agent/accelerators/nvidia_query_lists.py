@@ -60,7 +60,6 @@ def fast_queries(nvml: Nvml, handle: ctypes.c_void_p) -> list[DeviceQuery]:
         _temperature(nvml, handle),
         MarginQuery(nvml, handle),
         NumberQuery(call("nvmlDeviceGetClockInfo"), DeviceColumn(m.SM_CLOCK), _MEGAHERTZ, handle, 1),
-        NumberQuery(call("nvmlDeviceGetClockInfo"), DeviceColumn(m.MEMORY_CLOCK), _MEGAHERTZ, handle, 2),
         StructQuery(
             call(reasons),
             [DeviceColumn(m.THROTTLED, reason) for reason in THROTTLE_BITS],
@@ -80,6 +79,7 @@ def slow_queries(nvml: Nvml, handle: ctypes.c_void_p) -> list[DeviceQuery]:
     numbers: tuple[Number, ...] = (
         ("nvmlDeviceGetFanSpeed", m.FAN, 0.01, None),
         ("nvmlDeviceGetPerformanceState", m.PERFORMANCE_STATE, 1, None),
+        ("nvmlDeviceGetClockInfo", m.MEMORY_CLOCK, _MEGAHERTZ, 2),
         ("nvmlDeviceGetEnforcedPowerLimit", m.POWER_LIMIT, 1e-3, None),
         ("nvmlDeviceGetCurrPcieLinkGeneration", m.PCIE_GENERATION, 1, None),
         ("nvmlDeviceGetCurrPcieLinkWidth", m.PCIE_WIDTH, 1, None),

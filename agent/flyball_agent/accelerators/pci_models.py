@@ -51,7 +51,7 @@ _MODELS = {
 
 
 def model_name(device: Path) -> str:
-    """Return the name of a PCI device: the driver's (amdgpu: `product_name`), the one of its ids, else the ids."""
+    """Return the name of a PCI device: from the driver (amdgpu: `product_name`), else from its ids, else the ids."""
     if name := read_text(device / "product_name"):
         return name
     vendor, kind = read_text(device / "vendor") or "", read_text(device / "device") or ""

@@ -20,7 +20,7 @@ SCAN_SECONDS = 10.0
 """Interval between two searches for cards. Until the next one, the readings of a removed card are unavailable."""
 
 _WITHOUT_PROCESSES = Unsupported("it is the sum over processes, and the setting probes.processes is off")
-_FIRST_READING = Unavailable("it is known from the second reading on")
+_FIRST_READING = Unavailable("the first reading has no earlier one to compare with")
 _NO_MEMORY = Unsupported("the driver reports no device memory of processes")
 
 
@@ -32,7 +32,6 @@ class GpuVendor:
     """
 
     name: str
-    vendor: str
     drivers: tuple[str, ...]
     readers: tuple[OpenReader, ...]
     by_processes: tuple[Metric, ...] = ()
@@ -59,7 +58,7 @@ class _Card:
 
 
 class SysfsProbe:
-    """The accelerator of one such vendor; see `accelerator.Accelerator`."""
+    """The accelerator of one vendor's GPUs; see `accelerator.Accelerator`."""
 
     every_seconds = 0.0
     blocking = True
@@ -89,7 +88,7 @@ class SysfsProbe:
 
     @property
     def processes(self) -> Sequence[pb.GpuProcess]:
-        """The processes. While a reading hangs these are those of the last reading, without amounts."""
+        """The processes. While a reading hangs, they are those of the last reading, without amounts."""
         if self._fresh:
             return self._processes
         return [pb.GpuProcess(gpu=process.gpu, pid=process.pid) for process in self._processes]
@@ -109,7 +108,7 @@ class SysfsProbe:
         if not self._cards:
             self._processes = []
             raise Absent(f"no GPU with the driver {' or '.join(self._vendor.drivers)}")
-        uses = united(use for reader in self._process_sources for use in reader.read(now))
+        uses = united(use for source in self._process_sources for use in source.read(now))
         for card in self._cards:
             self._read_card(card, now, [use for use in uses if use.address == card.address])
         uuids = {card.address: card.uuid for card in self._cards}
@@ -146,7 +145,7 @@ class SysfsProbe:
         columns = [column for reader in readers for column in reader.columns]
         columns += [DeviceColumn(metric) for metric in self._vendor.by_processes]
         address = pci_address(path / "device")
-        return _Card(path, index, _identity(path, self._vendor.vendor), driver, address, readers, columns, [])
+        return _Card(path, index, _identity(path, self.name), driver, address, readers, columns, [])
 
     def _read_card(self, card: _Card, now: float, uses: Sequence[DeviceUse]) -> None:
         card.results = [result for reader in card.readers for result in reader.read(now)]
@@ -156,7 +155,7 @@ class SysfsProbe:
         """Return a value of a card from its processes. It is unknown as long as some of them may be missing."""
         if not self._process_sources:
             return _WITHOUT_PROCESSES
-        fault = next((reader.fault for reader in self._process_sources if reader.fault is not None), None)
+        fault = next((source.fault for source in self._process_sources if source.fault is not None), None)
         if fault is not None:
             return fault
         value: Value = total_utilization(uses) if metric is m.UTILIZATION else total_memory(uses)
@@ -166,8 +165,7 @@ class SysfsProbe:
 
     def _update_unavailable(self) -> None:
         """Build the list of unavailable readings again if a reason has changed."""
-        reader_faults = [str(reader.fault) for reader in self._process_sources if reader.fault is not None]
-        faults = [("", fault) for fault in reader_faults]
+        faults = [("", str(source.fault)) for source in self._process_sources if source.fault is not None]
         for card in self._cards:
             faults += [
                 (f"{card.uuid} {position}", str(result))
@@ -181,9 +179,9 @@ class SysfsProbe:
         unavailable = []
         for card in self._cards:
             unavailable += [
-                self._unavailable_reading("gpu_processes", card.uuid, reader.fault)
-                for reader in self._process_sources
-                if reader.fault is not None
+                self._unavailable_reading("gpu_processes", card.uuid, source.fault)
+                for source in self._process_sources
+                if source.fault is not None
             ]
             unavailable += self._explain_card(card)
             for metric, detail in self._vendor.unsupported.items():
@@ -191,7 +189,7 @@ class SysfsProbe:
         return unavailable
 
     def _explain_card(self, card: _Card) -> list[UnavailableReading]:
-        """Return the unavailable readings of a card; the resource `uuid/label` is one of several of a metric."""
+        """Return a card's unavailable readings. The resource `uuid/label` is one of a metric's several readings."""
         pairs = list(zip(card.columns, card.results, strict=True))
         known = {column.metric for column, result in pairs if not isinstance(result, Unavailable)}
         found: dict[tuple[str, str], UnavailableReading] = {}
@@ -212,7 +210,7 @@ class SysfsProbe:
         return pb.Gpu(
             uuid=card.uuid,
             index=card.index,
-            vendor=self._vendor.vendor,
+            vendor=self.name,
             model=model_name(device),
             memory_bytes=int(card.value(m.MEMORY_TOTAL) or 0),
             driver_version=card.driver,

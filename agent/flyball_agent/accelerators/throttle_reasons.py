@@ -1,10 +1,10 @@
-"""The reasons for throttled clocks that AMD and Intel GPUs report, under the names that NVIDIA's have here.
+"""The reasons for throttled clocks that AMD and Intel GPUs report, under the names of NVIDIA's reasons.
 
 | name | meaning |
 |---|---|
-| sw_power_cap | the firmware keeps the power limit (AMD: PPT, SPL, FPPT, SPPT; Intel: PL1, PL2) |
-| current_limit | a current limit (AMD: TDC, EDC, APCC; Intel: PL4, VR TDC) |
-| sw_thermal | the firmware keeps a temperature limit of chip, memory or cooling liquid |
+| sw_power_cap | the firmware enforces a power limit (AMD: PPT, SPL, FPPT, SPPT; Intel: PL1, PL2) |
+| current_limit | the firmware enforces a current limit (AMD: TDC, EDC, APCC; Intel: PL4, VR TDC) |
+| sw_thermal | the firmware enforces a temperature limit of chip, memory or cooling liquid |
 | hw_thermal | a voltage regulator is too hot |
 | hw_slowdown | the board asserts PROCHOT |
 | other | reliability and other limits of the firmware |
@@ -37,5 +37,5 @@ INTEL_FILES = {  # suffixes of the files: xe reason_*, i915 throttle_reason_*
 
 
 def amd_reasons(throttle_bits: int) -> dict[str, bool]:
-    """Return for each reason whether amdgpu's chip-independent throttle status contains it."""
+    """Return, for each reason, True if amdgpu's chip-independent throttle status contains it."""
     return {reason: bool(throttle_bits & mask) for reason, mask in _AMD_MASKS.items()}

@@ -1,4 +1,4 @@
-"""Interfaces that are joined to one (bonding), from sysfs."""
+"""Bonds, each of which joins several network links into one interface, from sysfs."""
 
 from pathlib import Path
 
@@ -9,8 +9,13 @@ from flyball_proto.metric import gauge
 _LABEL = ("interface",)
 
 METRICS = (
-    gauge("network_bond_links", "links", "Links that the bond consists of.", _LABEL),
-    gauge("network_bond_links_up", "links", "Links of the bond that are up. Fewer: it has lost capacity.", _LABEL),
+    gauge("network_bond_links", "links", "Network links that the bond consists of.", _LABEL),
+    gauge(
+        "network_bond_links_up",
+        "links",
+        "Links of the bond that are up. Fewer than flyball_network_bond_links: the bond has lost capacity.",
+        _LABEL,
+    ),
 )
 
 
@@ -30,6 +35,6 @@ def bond_values(net: Path, name: str) -> list[Value]:
 
 
 def link_is_up(interface: Path) -> bool | None:
-    """Return True if the bond uses the link. Its monitor (MII, ARP) knows more than the carrier of the interface."""
+    """Return True if the bond uses the link. The bond's monitor (MII, ARP) detects more faults than the carrier."""
     state = read_text(interface / "bonding_slave/mii_status") or read_text(interface / "operstate")
     return None if not state else state == "up"

@@ -1,4 +1,4 @@
-"""Synchronisation of the host's clock by a time service and its possible error, as the kernel knows them."""
+"""Synchronisation of the host's clock by a time service, and its possible error, as the kernel reports them."""
 
 import ctypes
 import os
@@ -11,18 +11,22 @@ from flyball_agent.probes.probe import Denied, ProbeSample, Unavailable, Unsuppo
 from flyball_proto.metric import gauge, state
 
 MICROSECONDS = 1_000_000
-TIME_ERROR = 5  # the clock is not synchronised (adjtimex(2))
+NOT_SYNCHRONISED = 16_000_000
+"""Maximum error in microseconds at which the kernel calls the clock unsynchronised (NTP_PHASE_LIMIT).
+
+The flag STA_UNSYNC does not show it: chrony clears the flag only with the setting `rtcsync`.
+"""
 REMEDY = (
     "in a drop-in of the service, set ProtectClock=no and SystemCallFilter=adjtimex clock_adjtime; "
     "without CAP_SYS_TIME these calls can only read"
 )
 
 METRICS = (
-    state("clock_synchronized", "1 while a time service (NTP, PTP) keeps the clock right.", ("no", "yes")),
+    state("clock_synchronized", "1 while a time service (NTP, PTP) keeps the clock synchronised.", ("no", "yes")),
     gauge(
         "clock_estimated_error_seconds",
         "seconds",
-        "Error of the clock as the time service estimates it.",
+        "Error of the clock, estimated by the time service.",
         scale=MICROSECONDS,
     ),
     gauge(
@@ -36,9 +40,8 @@ METRICS = (
 
 @dataclass(frozen=True, slots=True)
 class ClockStatus:
-    """The result of adjtimex(2): the state of the clock, and two errors in microseconds."""
+    """The result of adjtimex(2): two errors of the clock in microseconds."""
 
-    state: int
     estimated_error: int
     maximum_error: int
 
@@ -69,9 +72,8 @@ def read_status() -> ClockStatus:
     except AttributeError:
         raise Unsupported("the C library has no adjtimex") from None
     timex = _Timex()  # modes = 0: read only
-    code = call(ctypes.byref(timex))
-    if code >= 0:
-        return ClockStatus(code, timex.esterror, timex.maxerror)
+    if call(ctypes.byref(timex)) >= 0:
+        return ClockStatus(timex.esterror, timex.maxerror)
     error = OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     if isinstance(error, PermissionError):
         raise Denied("adjtimex: blocked by the sandbox of the agent's service", REMEDY)
@@ -81,7 +83,7 @@ def read_status() -> ClockStatus:
 def clock_values(status: ClockStatus) -> list[Value]:
     """Return the values of `METRICS`."""
     errors = (status.estimated_error, status.maximum_error)
-    return [int(status.state != TIME_ERROR), *(max(0, error) / MICROSECONDS for error in errors)]
+    return [int(status.maximum_error < NOT_SYNCHRONISED), *(max(0, error) / MICROSECONDS for error in errors)]
 
 
 class ClockSyncProbe:

@@ -26,7 +26,7 @@ HOST = (
     counter("context_switches_total", "switches", "Switches from one task to another."),
     counter("forks_total", "tasks", "Tasks created since boot."),
     gauge("tasks_runnable", "tasks", "Tasks that run or wait for a CPU."),
-    gauge("tasks_blocked", "tasks", "Tasks that wait for a disk."),
+    gauge("tasks_blocked", "tasks", "Tasks that wait for I/O."),
 )
 LOAD = (gauge("load_average", "tasks", "Load average of the kernel over 1, 5 and 15 minutes.", ("window",), scale=100),)
 MODE = (counter("cpu_seconds_total", "seconds", "CPU time of all cores by mode.", ("mode",), scale=USER_HZ),)

@@ -18,15 +18,17 @@ METRICS = (
     gauge("cpu_frequency_min_hertz", "hertz", "Clock of the slowest core, rounded to megahertz."),
     gauge("cpu_frequency_mean_hertz", "hertz", "Mean clock of the cores, rounded to megahertz."),
     gauge("cpu_frequency_max_hertz", "hertz", "Clock of the fastest core, rounded to megahertz."),
-    counter("cpu_thermal_throttles_total", "events", "Thermal throttles, summed over the cores (Intel)."),
+    counter(
+        "cpu_thermal_throttles_total", "events", "Times that a core was throttled by heat, over all cores (Intel)."
+    ),
 )
 _PACKAGE = ("package",)
 PACKAGE = (
-    counter("cpu_package_throttles_total", "events", "Thermal throttles of the whole package (Intel).", _PACKAGE),
+    counter("cpu_package_throttles_total", "events", "Times that the package was throttled by heat (Intel).", _PACKAGE),
     counter(
         "cpu_package_throttled_seconds_total",
         "seconds",
-        "Time in which the whole package was throttled (Intel, since Linux 5.8).",
+        "Time in which the package was throttled by heat (Intel, since Linux 5.8).",
         _PACKAGE,
         MILLI,
     ),
@@ -93,7 +95,7 @@ def _package(cpu: Path) -> str:
 
 
 def _core(cpu: Path) -> str:
-    """Return a name of the core that its hardware threads share: both count the same throttles."""
+    """Return a name for the core. Its hardware threads have the same name, because they count the same throttles."""
     core = read_text(cpu / "topology/core_id")
     return f"{_package(cpu)}/{core}" if core else cpu.name
 

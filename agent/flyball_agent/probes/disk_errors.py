@@ -12,9 +12,9 @@ from flyball_proto.unavailable_reading import Reason
 MAX_DISKS = 64
 STATES = ("new", "live", "resetting", "connecting", "deleting", "dead")
 
-NVME = state("nvme_state", "State of the controller. All except live: it serves nothing.", STATES, ("controller",))
-SCSI = counter("disk_errors_total", "operations", "Operations that ended with an error (SCSI, SATA).", ("device",))
-EXT4 = counter("filesystem_errors_total", "errors", "Errors that ext4 found since the last check.", ("device",))
+NVME = state("nvme_state", "State of the NVMe controller. Only `live` serves requests.", STATES, ("controller",))
+SCSI = counter("disk_errors_total", "operations", "Disk operations that ended with an error (SCSI, SATA).", ("device",))
+EXT4 = counter("filesystem_errors_total", "errors", "Errors that ext4 has found since the last fsck.", ("device",))
 
 
 def parse_state(data: bytes) -> int | None:

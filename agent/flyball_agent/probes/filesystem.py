@@ -27,7 +27,7 @@ METRICS = (
     gauge("filesystem_inodes_free", "inodes", "Free inodes.", _LABEL),
     state(
         "filesystem_read_only",
-        "1 while the file system is read-only. The kernel sets this after errors.",
+        "1 while the file system is read-only. The kernel makes a file system read-only after errors.",
         ("no", "yes"),
         _LABEL,
     ),

@@ -1,4 +1,4 @@
-"""Finds the host's files from within a container, in which the host's root is mounted at a folder such as `/host`."""
+"""Finds the host's files from a container, in which the host's root is mounted at a folder such as `/host`."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ def host_process(proc_root: Path, root: Path) -> Path:
 
 
 def below(root: Path, path: str) -> Path:
-    """Return a path of the host as the agent sees it. Absolute symbolic links on the way stay below the root."""
+    """Return where the agent finds a path of the host. Absolute symbolic links on the way stay below the root."""
     done: list[str] = []
     todo = _parts(path)
     links = 0

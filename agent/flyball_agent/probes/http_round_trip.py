@@ -1,4 +1,4 @@
-"""Measures HTTP requests. Only imported if there is such a target, because `http.client` and `ssl` take 6 MB."""
+"""Measures HTTP requests. It is imported only if there is an HTTP target: `http.client` and `ssl` take 6 MB."""
 
 import base64
 import contextlib

@@ -131,7 +131,7 @@ LINK = (
     state("infiniband_state", "Logical state of the port.", STATES, _LABELS),
     gauge("infiniband_rate_bytes_per_second", "bytes/s", "Capacity of the link in each direction.", _LABELS),
 )
-_DETAILS = {metric.name: "not supported by this adapter, or its counter of 32 bits is full" for _, metric in FAST}
+_DETAILS = {metric.name: "not supported by this adapter, or its 32-bit counter is full" for _, metric in FAST}
 METRICS = (*(metric for _, metric in (*FAST, *SLOW, *ROCE)), *LINK)
 
 

@@ -1,9 +1,9 @@
-"""Use of the limits that the kernel sets for the whole host: open files and tasks; and tasks that hang."""
+"""Open files and tasks of the whole host with the kernel's limits for them, and tasks that hang."""
 
 from pathlib import Path
 
 from flyball_agent.probes.columns import ONE, Gaps, GroupedColumns
-from flyball_agent.probes.files import KernelFile, count, count_of
+from flyball_agent.probes.files import LARGEST, KernelFile, count, count_of
 from flyball_agent.probes.probe import ProbeSample, Unavailable, Value
 from flyball_proto.metric import counter, gauge
 
@@ -15,16 +15,23 @@ METRICS = (
     counter(
         "hung_tasks_total",
         "events",
-        "Times that the kernel found a task that waited in one call for longer than hung_task_timeout_secs.",
+        "Times that the kernel found a task blocked for longer than kernel.hung_task_timeout_secs (120 s by default).",
     ),
 )
-_DETAILS = {"hung_tasks_total": "since Linux 6.13, with CONFIG_DETECT_HUNG_TASK"}
+_DETAILS = {
+    "open_files_limit": "no limit is set",
+    "hung_tasks_total": "it needs Linux 6.13 or newer with CONFIG_DETECT_HUNG_TASK",
+}
+UNLIMITED = LARGEST  # systemd sets fs.file-max to this value at start
 
 
 def parse_file_nr(data: bytes) -> list[Value]:
     """Parse `/proc/sys/fs/file-nr`: allocated, free (always 0 since Linux 2.6), and limit."""
     fields = data.split()
-    return [count(fields[0]), count(fields[2])] if len(fields) == 3 else [None, None]
+    if len(fields) != 3:
+        return [None, None]
+    limit = count(fields[2])
+    return [count(fields[0]), None if limit == UNLIMITED else limit]
 
 
 def parse_tasks(data: bytes) -> int | None:

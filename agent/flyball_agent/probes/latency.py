@@ -52,7 +52,7 @@ class Trip(Protocol):
 
 
 def build_trip(target: LatencyTarget, timeout_seconds: float) -> Trip:
-    """Return what measures a target."""
+    """Return the round trip that measures a target."""
     if target.url is None:
         return TcpRoundTrip(target, timeout_seconds)
     from flyball_agent.probes.http_round_trip import HttpRoundTrip  # noqa: PLC0415  it takes 6 MB

@@ -15,11 +15,11 @@ _LABEL = ("filesystem",)
 METRICS = (
     counter("lustre_read_bytes_total", "bytes", "Bytes that processes read.", _LABEL),
     counter("lustre_written_bytes_total", "bytes", "Bytes that processes wrote.", _LABEL),
-    counter("lustre_reads_total", "operations", "Reads of processes.", _LABEL),
-    counter("lustre_writes_total", "operations", "Writes of processes.", _LABEL),
-    counter("lustre_read_seconds_total", "seconds", "Total time of all reads.", _LABEL, 1000),
-    counter("lustre_write_seconds_total", "seconds", "Total time of all writes.", _LABEL, 1000),
-    counter("lustre_opens_total", "operations", "Files opened.", _LABEL),
+    counter("lustre_reads_total", "operations", "Read operations of processes.", _LABEL),
+    counter("lustre_writes_total", "operations", "Write operations of processes.", _LABEL),
+    counter("lustre_read_seconds_total", "seconds", "Total time of all read operations.", _LABEL, 1000),
+    counter("lustre_write_seconds_total", "seconds", "Total time of all write operations.", _LABEL, 1000),
+    counter("lustre_opens_total", "operations", "Times that a file was opened.", _LABEL),
 )
 
 
@@ -103,7 +103,7 @@ class LustreProbe:
         if any(entries(folder) for folder in self._markers):
             raise Denied(
                 "Lustre is mounted, but its statistics are in debugfs, which only root may read",
-                "give the agent CAP_DAC_READ_SEARCH, or disable the probe lustre",
+                "give the agent CAP_DAC_READ_SEARCH, or add lustre to probes.disabled",
             )
         raise Absent("no Lustre file system is mounted")
 

@@ -18,7 +18,7 @@ DERIVED = (
     gauge(
         "memory_available_bytes",
         "bytes",
-        "RAM that new processes can use without swapping: the kernel's estimate, before Linux 3.14 the same formula.",
+        "RAM that new processes can use without swapping, estimated by the kernel (before Linux 3.14: by the agent).",
     ),
     gauge("memory_used_bytes", "bytes", "RAM that is not available: total − available."),
     gauge("memory_used_ratio", "ratio", "Share of RAM that is not available.", scale=10_000),

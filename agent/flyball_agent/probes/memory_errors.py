@@ -13,25 +13,30 @@ from flyball_proto.unavailable_reading import Reason
 MAX_MODULES = 32
 """Maximum number of memory modules with errors that are listed on one host."""
 SCAN_EVERY = 30
-"""Modules are listed every thirtieth time: at 10 s once in five minutes, because a scan opens a file for each."""
+"""The probe searches for modules every thirtieth time (every 5 min), because a search opens files of each module."""
 
 _CONTROLLER = ("controller",)
 _MODULE = ("controller", "module")
 CONTROLLER = (
-    counter("memory_corrected_errors_total", "errors", "Errors that the memory controller corrected.", _CONTROLLER),
-    counter("memory_uncorrected_errors_total", "errors", "Errors that could not be corrected.", _CONTROLLER),
+    counter("memory_corrected_errors_total", "errors", "Memory errors that the controller corrected.", _CONTROLLER),
+    counter(
+        "memory_uncorrected_errors_total",
+        "errors",
+        "Memory errors that the controller could not correct.",
+        _CONTROLLER,
+    ),
 )
 MODULE = (
     counter(
         "memory_module_corrected_errors_total",
         "errors",
-        "Errors of one memory module that were corrected. Only modules with errors are listed.",
+        "Corrected errors of one memory module. Only modules with errors are listed.",
         _MODULE,
     ),
     counter(
         "memory_module_uncorrected_errors_total",
         "errors",
-        "Errors of one memory module that could not be corrected. Only modules with errors are listed.",
+        "Uncorrected errors of one memory module. Only modules with errors are listed.",
         _MODULE,
     ),
 )

@@ -21,16 +21,16 @@ METRICS = (
     counter(
         "network_receive_squeezes_total",
         "events",
-        "Times that a CPU stopped receiving with packets left, because its time was over (softnet).",
+        "Times that a CPU stopped receiving although packets were waiting, at its limit of time or packets (softnet).",
     ),
-    gauge("sockets_used", "sockets", "Sockets of all kinds."),
+    gauge("sockets_used", "sockets", "Sockets of all kinds in use."),
     gauge("tcp_sockets", "sockets", "TCP sockets in use, IPv4 and IPv6."),
     gauge("tcp_orphan_sockets", "sockets", "TCP sockets that no process holds any more."),
     gauge("tcp_time_wait_sockets", "sockets", "Closed TCP connections that wait for late packets."),
-    gauge("tcp_memory_bytes", "bytes", "Memory of the buffers of TCP sockets."),
+    gauge("tcp_memory_bytes", "bytes", "Memory used by the buffers of TCP sockets."),
     gauge("udp_sockets", "sockets", "UDP sockets in use, IPv4 and IPv6."),
-    gauge("udp_memory_bytes", "bytes", "Memory of the buffers of UDP sockets."),
-    gauge("connection_tracking_entries", "connections", "Connections that the firewall tracks."),
+    gauge("udp_memory_bytes", "bytes", "Memory used by the buffers of UDP sockets."),
+    gauge("connection_tracking_entries", "connections", "Connections that the firewall tracks (nf_conntrack)."),
     gauge(
         "connection_tracking_limit",
         "connections",
@@ -72,7 +72,7 @@ def parse_sockstat(data: bytes) -> dict[bytes, dict[bytes, Value]]:
 
 
 def socket_values(data: bytes, data6: bytes) -> list[Value]:
-    """Return the values of `METRICS` about sockets. Only the numbers in use are listed for IPv6 separately."""
+    """Return the values of `METRICS` about sockets. IPv6 has its own file only for the numbers in use."""
     found, found6 = parse_sockstat(data), parse_sockstat(data6)
     tcp, udp = found.get(b"TCP", {}), found.get(b"UDP", {})
     return [
@@ -91,7 +91,7 @@ def _sum(version4: Value, version6: Value) -> Value:
 
 
 class NetworkStackProbe:
-    """Reads the network of the host, not of single interfaces."""
+    """Reads what concerns the whole host, not single interfaces."""
 
     name = "network_stack"
     metrics = METRICS

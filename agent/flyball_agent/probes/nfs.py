@@ -21,11 +21,11 @@ OPERATIONS = ("read", "write", "other")
 _MOUNT = ("mount",)
 _OPERATION = ("mount", "operation")
 HOST = (
-    counter("nfs_calls_total", "calls", "Calls of this host to NFS servers."),
+    counter("nfs_calls_total", "calls", "Remote procedure calls (RPC) of this host to NFS servers."),
     counter("nfs_retransmissions_total", "calls", "Calls sent again because no response arrived in time."),
 )
 MOUNT = (
-    counter("nfs_read_bytes_total", "bytes", "Bytes that processes read, also from the page cache.", _MOUNT),
+    counter("nfs_read_bytes_total", "bytes", "Bytes that processes read, including those from the page cache.", _MOUNT),
     counter("nfs_written_bytes_total", "bytes", "Bytes that processes wrote.", _MOUNT),
     counter("nfs_received_bytes_total", "bytes", "Bytes read from the server.", _MOUNT),
     counter("nfs_sent_bytes_total", "bytes", "Bytes written to the server.", _MOUNT),
@@ -41,7 +41,7 @@ OPERATION = (
     counter(
         "nfs_transmissions_total",
         "requests",
-        "Requests sent. More than operations: some were sent again.",
+        "Requests sent. More than flyball_nfs_operations_total: some were sent again.",
         _OPERATION,
     ),
     counter("nfs_timeouts_total", "timeouts", "Requests whose response did not arrive in time.", _OPERATION),
@@ -190,7 +190,7 @@ class NfsProbe:
         return ProbeSample(columns, values, self._gaps.unavailable(columns, values))
 
     def _choose(self, mounts: Mapping[str, tuple[str, bytes]]) -> None:
-        """Choose the mounts to watch. The list of mounts is read only when it has changed."""
+        """Choose the mounts to watch. `mountinfo` is read only when the list of mounts has changed."""
         self._chosen = distinct(mounts, devices_by_path(read_text(self._mountinfo) or ""))
         self._paths = list(mounts)
         self._mount_labels = tuple((path,) for path in self._chosen)

@@ -15,8 +15,8 @@ from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
 MAX_CONTROLLERS = 32
 REMEDY = (
-    "only CAP_SYS_ADMIN may ask a disk for its log: give the agent CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH and "
-    "DeviceAllow=char-nvme r, or disable the probe nvme_health"
+    "reading a disk's health log needs CAP_SYS_ADMIN: give the agent CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH and "
+    "DeviceAllow=char-nvme r, or add nvme_health to probes.disabled"
 )
 
 # The command Get Log Page of the NVMe specification, through <linux/nvme_ioctl.h>.
@@ -33,7 +33,7 @@ METRICS = (
     gauge(
         "nvme_critical_warnings",
         "warnings",
-        "Warnings that the disk raises now, such as low spare space, heat or wear.",
+        "Number of warnings that are active on the disk, such as low spare space, heat or wear.",
         _LABEL,
     ),
     gauge("nvme_spare_ratio", "ratio", "Share of the disk's spare space that is left.", _LABEL, 100),

@@ -18,16 +18,21 @@ ACTIVITIES = ("idle", "resync", "recovery", "check", "reshape", "repair", "pendi
 METRICS = (
     state("raid_state", "State of the array.", STATES, _LABEL),
     gauge("raid_disks", "disks", "Disks that the array needs to be complete.", _LABEL),
-    gauge("raid_disks_working", "disks", "Disks of the array that work. Fewer than needed: it is degraded.", _LABEL),
+    gauge(
+        "raid_disks_working",
+        "disks",
+        "Disks of the array that work. Fewer than flyball_raid_disks: the array is degraded.",
+        _LABEL,
+    ),
     gauge("raid_disks_failed", "disks", "Disks of the array that have failed.", _LABEL),
-    gauge("raid_disks_spare", "disks", "Disks that replace a failed one.", _LABEL),
+    gauge("raid_disks_spare", "disks", "Spare disks, which replace a failed one.", _LABEL),
     state(
         "raid_activity",
-        "What the array does beside serving. Pending: it waits for another array or for a write.",
+        "Background activity of the array. `pending` waits for another array or for a write.",
         ACTIVITIES,
         _LABEL,
     ),
-    gauge("raid_activity_ratio", "ratio", "Progress of this activity. 1: idle.", _LABEL, 10_000),
+    gauge("raid_activity_ratio", "ratio", "Progress of the background activity. 1 while idle.", _LABEL, 10_000),
 )
 
 _HEAD = re.compile(rb"^(md\S*) : (active|inactive|broken|clean)(?: \((read-only|auto-read-only)\))?(.*)$")
@@ -78,7 +83,7 @@ def _array(head: re.Match[bytes], details: bytes) -> RaidArray:
 
 
 def _known(needed: int, working: int, *, active: bool) -> tuple[Value, Value]:
-    """Return the two numbers; an inactive array has not been assembled, so that its need is unknown."""
+    """Return the two numbers. An inactive array is not assembled, so the number of disks it needs is unknown."""
     if not active:
         return None, 0
     return (needed, working) if needed > 0 and working <= needed else (None, None)
@@ -105,7 +110,9 @@ class RaidProbe:
     def __init__(self, proc_root: Path) -> None:
         self._mdstat = KernelFile(proc_root / "mdstat", records=True)
         self._columns = GroupedColumns(METRICS)
-        self._gaps = Gaps(self.name, "the array is not assembled, or its lines are not known", Reason.UNSUPPORTED)
+        self._gaps = Gaps(
+            self.name, "the array is not assembled, or the format of its lines is not known", Reason.UNSUPPORTED
+        )
         self._names: list[str] = []
         self._labels: tuple[tuple[str, ...], ...] = ()
 

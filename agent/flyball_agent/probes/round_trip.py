@@ -1,4 +1,4 @@
-"""The targets of round trips, and those without HTTP: a byte over loopback, a TCP connection."""
+"""The targets of round trips, and the round trips without HTTP: a byte over loopback, a TCP connection."""
 
 import socket
 import time

@@ -12,6 +12,8 @@ from flyball_collector.diagnosis.subject import Subjects
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.fleet.host import HostState
 from flyball_collector.fleet.ranks import Ranks
+from flyball_collector.fleet.runs import FleetRun
+from flyball_proto.v1 import telemetry_pb2 as pb
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -43,6 +45,14 @@ class View:
     def ranks(self) -> Ranks:
         """All ranks of all runs with the reports received so far."""
         return self._fleet.ranks
+
+    def seen_runs(self) -> Mapping[str, FleetRun]:
+        """Return the runs whose processes agents report, and those that have ended, by name."""
+        return self._fleet.seen_runs(self.now_ns)
+
+    def run_of(self, member: pb.Member) -> str:
+        """Return the run of a process: that of the client in its job, if there is one."""
+        return self._fleet.runs.name_of(member.run)
 
     @property
     def states(self) -> tuple[HostState, ...]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from flyball_collector.blocks.block import RowGroup
 from flyball_collector.fleet.host import HostState
 from flyball_collector.fleet.ranks import Ranks
+from flyball_collector.fleet.runs import FleetRun, FleetRuns
 from flyball_collector.fleet.snapshot import HostView, Snapshot
 from flyball_collector.fleet.step_totals import StepTotals
 from flyball_collector.fleet.window import Window
@@ -35,11 +36,12 @@ class Fleet:
     generation, or for one admission of the window, which delays new hosts of a large fleet.
     """
 
-    def __init__(self, max_hosts: int = 4096, window: Window | None = None) -> None:
+    def __init__(self, max_hosts: int = 4096, window: Window | None = None, runs: FleetRuns | None = None) -> None:
         self.generation = 0
         self._moves = 0  # grows when a host is removed, or when all hosts are moved
         self.window = window if window is not None else Window()
         self.ranks = Ranks()
+        self.runs = runs if runs is not None else FleetRuns()
         self._max_hosts = max_hosts
         self._hosts: dict[str, HostState] = {}
         self._sorted: tuple[HostState, ...] | None = ()
@@ -94,9 +96,14 @@ class Fleet:
         else:
             state.extras = None
 
+    def seen_runs(self, now_ns: int, not_reporting_after_seconds: float = 10.0) -> dict[str, FleetRun]:
+        """Return the runs whose processes agents report, and those that have ended, by name."""
+        return self.runs.all(now_ns, self._hosts, not_reporting_after_seconds)
+
     def advance(self, now_ns: int) -> bool:
         """Write this second's row of the window. Call it once a second, with an offset that lets records arrive."""
         self.ranks.advance(now_ns, self._hosts)
+        self.runs.advance(now_ns, self._hosts)
         return self.window.advance(now_ns, self._arena, self._by_name(), self.generation, self._moves)
 
     def restore(self, state: HostState, layout: KnownLayout, rows: RowGroup) -> None:

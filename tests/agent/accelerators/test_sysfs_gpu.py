@@ -218,7 +218,7 @@ def test_models_are_named_by_the_driver_or_by_their_ids(tmp_path: Path, files: d
     ],
 )
 def test_intel_throttle_reasons(tmp_path: Path, driver: str, folder: str, prefix: str, status: str) -> None:
-    """A set file throttles for its reason; while the status is 0, the files of single reasons are ignored."""
+    """A file with 1 means throttling for its reason; while the status is 0, the files of single reasons are ignored."""
     write_card(tmp_path, 0, driver, {"uevent": "PCI_SLOT_NAME=0000:03:00.0"})
     files = {f"{prefix}{name}": "0\n" for name in ("pl1", "pl2", "pl4", "thermal", "prochot", "ratl", "vr_tdc")}
     write_tree(tmp_path / folder, files | {status: "1\n", f"{prefix}pl2": "1\n", f"{prefix}vr_thermalert": "1\n"})

@@ -63,7 +63,7 @@ def test_limits_are_those_of_the_group(tmp_path: Path) -> None:
 
 
 def test_reading_limits_leaves_no_file_open(tmp_path: Path) -> None:
-    """The files of the group are closed when its limits were read, without a garbage collection."""
+    """After the limits are read, the files of the group are closed without a garbage collection."""
     files = {"cpu.max": "150000 100000\n", "memory.max": "4096\n", "memory.current": "1\n", "pids.max": "max\n"}
     write_tree(tmp_path, {f"fs/cgroup/{name}": text for name, text in {**files, "cgroup.controllers": ""}.items()})
     gc.disable()

@@ -99,7 +99,7 @@ def test_full_counters_of_32_bits_are_unknown(tmp_path: Path) -> None:
     values = values_by_name(sample)
     assert values["infiniband_sent_bytes_total", "mlx5_0", "1"] is None
     assert values["infiniband_received_bytes_total", "mlx5_0", "1"] == 4 * 2**32
-    assert "32 bits" in sample.unavailable[0].detail
+    assert "32-bit" in sample.unavailable[0].detail
 
 
 def test_counters_of_64_bits_are_preferred(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from flyball_agent.probes.probe import Unavailable
 from flyball_agent.probes.testing import broken_rules, values_by_name, write_tree
 
 FILES = {
-    "sys/fs/file-nr": "2112\t0\t9223372036854775807\n",
+    "sys/fs/file-nr": "2112\t0\t800000\n",
     "loadavg": "0.20 0.18 0.12 1/512 11206\n",
     "sys/kernel/threads-max": "515000\n",
     "sys/kernel/pid_max": "32768\n",
@@ -20,8 +20,16 @@ FILES = {
 def test_reads_use_and_limits(tmp_path: Path) -> None:
     """The limit of tasks is the smaller of threads and process numbers."""
     sample = KernelLimitProbe(write_tree(tmp_path, FILES)).read()
-    assert list(sample.values) == [2112, 2**63 - 1, 512, 32768, 4]
+    assert list(sample.values) == [2112, 800_000, 512, 32768, 4]
     assert not sample.unavailable
+
+
+def test_no_limit_is_not_a_number(tmp_path: Path) -> None:
+    """systemd removes the limit of open files; the largest number is not reported as one."""
+    files = FILES | {"sys/fs/file-nr": "2112\t0\t9223372036854775807\n"}
+    sample = KernelLimitProbe(write_tree(tmp_path, files)).read()
+    assert values_by_name(sample)["open_files_limit",] is None
+    assert [(each.metric, each.detail) for each in sample.unavailable] == [("open_files_limit", "no limit is set")]
 
 
 def test_older_kernels_do_not_count_hung_tasks(tmp_path: Path) -> None:

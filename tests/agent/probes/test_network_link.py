@@ -53,7 +53,7 @@ def bond(names: str, states: dict[str, str]) -> dict[str, str]:
 
 
 def test_a_bond_reports_its_links(tmp_path: Path) -> None:
-    """Of the links of a bond, those are up that its monitor calls up."""
+    """A link of a bond is up if the bond's monitor reports it as up."""
     files = bond("eth0 eth1", {"eth0": "up", "eth1": "down"})
     values = values_by_name(NetworkLinkProbe(write_tree(tmp_path, files)).read())
     assert values["network_bond_links", "bond0"] == 2
@@ -76,6 +76,6 @@ def test_a_link_without_a_state_makes_the_number_unknown(tmp_path: Path) -> None
 
 
 def test_an_empty_bond_has_no_links(tmp_path: Path) -> None:
-    """A bond without links has zero of them, which is known."""
+    """A bond without links has 0 links, which is known and not unknown."""
     values = values_by_name(NetworkLinkProbe(write_tree(tmp_path, bond("", {}))).read())
     assert (values["network_bond_links", "bond0"], values["network_bond_links_up", "bond0"]) == (0, 0)

@@ -9,6 +9,7 @@ from flyball_collector.diagnosis.subject import Subject, Subjects, subjects
 from flyball_collector.diagnosis.view import View
 from flyball_collector.fleet.host import HostState
 from flyball_collector.fleet.ranks import Ranks
+from flyball_proto.v1 import telemetry_pb2 as pb
 
 Floats = NDArray[np.float64]
 
@@ -54,6 +55,9 @@ class ArrayView(View):
     @property
     def ranks(self) -> Ranks:
         return _NO_RANKS
+
+    def run_of(self, member: pb.Member) -> str:
+        return member.run
 
     @property
     def states(self) -> tuple[HostState, ...]:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from flyball_collector.diagnosis.group_sorter import GroupSorter
 from flyball_collector.diagnosis.subject import Subject, Subjects, subjects
 from flyball_collector.diagnosis.view import View
-from flyball_collector.fleet.host import HostState
 from flyball_collector.fleet.ranks import RankKey, Ranks
 
 Floats = NDArray[np.float64]
@@ -143,30 +142,31 @@ class Runs:
         ):
             return False
         self._tenancies = tenancies
-        self._holders = _holders(view.states)
+        self._holders = _holders(view)
         return True
 
 
-def _holders(states: Sequence[HostState]) -> _Holders:
+def _holders(view: View) -> _Holders:
     gpu_of: dict[tuple[str, str, int], str] = {}
     run_of: dict[tuple[str, str], str] = {}
     started: dict[str, float] = {}
     total_steps: dict[str, float] = {}
     works: dict[tuple[str, str], set[tuple[str, ...]]] = {}
-    for state in states:
+    for state in view.states:
         for member in state.tenancy.members if state.tenancy is not None else ():
-            work = (member.run,) if member.run else (state.name, member.user, member.command)
+            run = view.run_of(member)
+            work = (run,) if run else (state.name, member.user, member.command)
             for gpu in member.gpus:
                 works.setdefault((state.name, gpu), set()).add(work)
-            if not member.run:
+            if not run:
                 continue
             for gpu in member.gpus:
-                gpu_of.setdefault((state.name, member.run, member.rank), gpu)
-                run_of.setdefault((state.name, gpu), member.run)
+                gpu_of.setdefault((state.name, run, member.rank), gpu)
+                run_of.setdefault((state.name, gpu), run)
             if member.source == "client" and member.gpus:
-                started[member.run] = max(started.get(member.run, 0.0), member.started_ns / 1e9)
+                started[run] = max(started.get(run, 0.0), member.started_ns / 1e9)
             if (steps := member.labels.get(TOTAL_STEPS, "")).isdecimal():
-                total_steps[member.run] = float(steps)
+                total_steps[run] = float(steps)
     work_of = {gpu: frozenset(runs or found) for gpu, found in works.items() for runs in [_runs_among(found)]}
     return _Holders(gpu_of, run_of, work_of, started, total_steps)
 

@@ -48,6 +48,10 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             description="Time that is added to `hang_intervals`, so that a short pause is not a hang.",
         ),
     ] = 120.0
+    end_after_seconds: Annotated[
+        float,
+        Meta(ge=0, description="A run has ended if it has had no process on a GPU and no client for this long."),
+    ] = 30.0
     slow_start_seconds: Annotated[
         float,
         Meta(

@@ -35,6 +35,8 @@ Row = tuple[str, Labels, float | None]
 """The host or an empty name; labels; a value."""
 
 _RUN_VALUES: tuple[tuple[Metric, Callable[[RunFigure], float | None]], ...] = (
+    (m.RUN_STARTED, lambda run: run.started),
+    (m.RUN_GPUS, lambda run: run.gpus),
     (m.RUN_RANKS, lambda run: run.ranks),
     (m.RUN_MEDIAN, lambda run: run.median_seconds),
     (m.RUN_SLOWEST, lambda run: run.slowest_seconds),
@@ -128,6 +130,8 @@ class DiagnosisWriter:
     @staticmethod
     def _runs(snapshot: DiagnosisSnapshot) -> Iterator[tuple[Metric, Iterable[Row]]]:
         figures = sorted(snapshot.runs, key=lambda figure: figure.run)[:MAX_RUNS]
+        described = [figure for figure in figures if figure.source]
+        yield m.RUN_INFO, [("", (("run", run.run), ("source", run.source), ("user", run.user)), 1) for run in described]
         for metric, of_run in _RUN_VALUES:
             yield metric, [("", (("run", figure.run),), of_run(figure)) for figure in figures]
         lost = sorted(snapshot.waste.runs)

@@ -28,6 +28,7 @@ from flyball_collector.exporter.diagnosis.snapshot import (
     WasteFigures,
     XidTime,
 )
+from flyball_collector.fleet.runs import FleetRun, live_runs
 
 
 class DiagnosisFindings:
@@ -52,7 +53,7 @@ class DiagnosisFindings:
             primary=_primaries(self._table(), self._names),
             active=[group for kind in self._diagnosis.conditions.active_by_kind() if (group := self._group(*kind))],
             advice=[each for of_host in self._advice.values() for each in of_host],
-            runs=_runs(self._diagnosis.detectors),
+            runs=self._runs(),
             waste=self._waste(),
             xids=[XidTime(*row) for row in self._accounts.xids.all()],
             price=self._price,
@@ -65,7 +66,7 @@ class DiagnosisFindings:
         return DiagnosisSnapshot(
             active=[self._active(active)],
             advice=self._advice.get("", []),
-            runs=_runs(self._diagnosis.detectors),
+            runs=self._runs(),
             waste=NO_WASTE._replace(runs=self._waste_of_runs()),
             price=self._price,
         )
@@ -91,6 +92,14 @@ class DiagnosisFindings:
             waste=self._waste_of(name),
             xids=[XidTime(*row) for row in self._accounts.xids.of(name)],
         )
+
+    def _runs(self) -> list[RunFigure]:
+        """Return the runs that report steps, and those that only have processes."""
+        figures = {figure.run: figure for figure in _figures(self._diagnosis.detectors)}
+        view = self._diagnosis.view
+        for run in live_runs(view.seen_runs()) if view is not None else ():
+            figures[run.run] = _with_processes(figures.get(run.run, RunFigure(run.run)), run)
+        return list(figures.values())
 
     def _table(self) -> ScoreTable | None:
         return table_of(self._diagnosis)
@@ -211,7 +220,8 @@ def _figure(advice: Advice) -> AdviceFigure:
     return AdviceFigure(subject.host, subject.run, advice.rule, low, high)
 
 
-def _runs(detectors: Iterable[Detector]) -> list[RunFigure]:
+def _figures(detectors: Iterable[Detector]) -> list[RunFigure]:
+    """Return the figures of runs that report steps."""
     tables = [detector for detector in detectors if isinstance(detector, RunFigureTable)]
     return [
         RunFigure(
@@ -226,3 +236,13 @@ def _runs(detectors: Iterable[Detector]) -> list[RunFigure]:
         for table in tables
         for run in table.figures
     ]
+
+
+def _with_processes(figure: RunFigure, run: FleetRun) -> RunFigure:
+    return figure._replace(
+        ranks=figure.ranks or run.ranks,
+        gpus=run.gpus,
+        started=run.started_ns / 1e9,
+        source=run.source,
+        user=run.users[0] if len(run.users) == 1 else "",
+    )

@@ -77,7 +77,15 @@ RUN_WASTED = counter(
     "GPU time that a run lost, by the condition that caused it.",
     ("run", "cause"),
 )
-RUN_RANKS = gauge("run_ranks", "ranks", "Ranks of a run that report.", ("run",))
+RUN_INFO = gauge(
+    "run_info",
+    "info",
+    "Always 1 while a run has processes. Labels: how the processes were attributed to the run, and their user.",
+    ("run", "source", "user"),
+)
+RUN_STARTED = gauge("run_start_timestamp_seconds", "seconds", "Start of a run's first process, in Unix time.", ("run",))
+RUN_GPUS = gauge("run_gpus", "gpus", "GPUs that the processes of a run hold.", ("run",))
+RUN_RANKS = gauge("run_ranks", "ranks", "Ranks of a run: those that report, or else those of its processes.", ("run",))
 RUN_MEDIAN = gauge("run_step_median_seconds", "seconds", "Duration of a step: the median over the ranks.", ("run",))
 RUN_SLOWEST = gauge("run_slowest_step_seconds", "seconds", "Duration of a step on the slowest rank.", ("run",))
 RUN_LEFT = gauge("run_remaining_seconds", "seconds", "Most probable time until the run ends.", ("run",))
@@ -87,7 +95,18 @@ RUN_LEFT_LOW = gauge(
 RUN_LEFT_HIGH = gauge(
     "run_remaining_high_seconds", "seconds", "Longest time until the run ends (90 % interval).", ("run",)
 )
-RUN_METRICS = (RUN_WASTED, RUN_RANKS, RUN_MEDIAN, RUN_SLOWEST, RUN_LEFT, RUN_LEFT_LOW, RUN_LEFT_HIGH)
+RUN_METRICS = (
+    RUN_WASTED,
+    RUN_INFO,
+    RUN_STARTED,
+    RUN_GPUS,
+    RUN_RANKS,
+    RUN_MEDIAN,
+    RUN_SLOWEST,
+    RUN_LEFT,
+    RUN_LEFT_LOW,
+    RUN_LEFT_HIGH,
+)
 
 PRICE = gauge(
     "gpu_hour_price",

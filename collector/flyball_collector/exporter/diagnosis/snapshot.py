@@ -55,6 +55,10 @@ class RunFigure(NamedTuple):
     left: float | None = None
     left_low: float | None = None
     left_high: float | None = None
+    gpus: int | None = None
+    started: float | None = None  # Unix time
+    source: str = ""
+    user: str = ""  # if its processes have one user
 
 
 class WasteFigures(NamedTuple):

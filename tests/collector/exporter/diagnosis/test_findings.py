@@ -21,6 +21,7 @@ from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, Exp
 from flyball_collector.exporter.negotiation import ExpositionFormat
 from flyball_collector.fleet.events import HostEvent
 from flyball_collector.own_metrics import OwnMetrics
+from flyball_proto.v1 import telemetry_pb2 as pb
 
 GPU = (("gpu", "GPU-0"), ("index", "0"))
 
@@ -166,6 +167,25 @@ def test_the_results_of_one_host() -> None:
     np.testing.assert_equal(alone.waste.seconds, whole.waste.seconds[1:])
     nobody = findings.of_host("c")
     assert (len(nobody.scores.hosts), conditions_in(nobody), len(nobody.waste.hosts)) == (0, [], 0)
+
+
+def test_a_run_without_steps_is_exported_until_it_ends() -> None:
+    """It has GPUs, ranks, start, source and its user; step times are unknown."""
+    watched = Watched(10)
+    fleet, view = watched.player.fleet, watched.diagnosis.view
+    assert view is not None
+    (host, *_) = fleet.hosts()
+    members = [pb.Member(run="slurm-7", rank=rank, world_size=2, user="ada", source="slurm", gpus=[f"G{rank}"])
+               for rank in (0, 1)]  # fmt: skip
+    host.tenancy = pb.Tenancy(members=members)
+    fleet.advance(view.now_ns)
+    runs = {run.run: run for run in watched.findings.of_runs().runs}
+    run = runs["slurm-7"]
+    assert (run.ranks, run.gpus, run.source, run.user, run.median_seconds) == (2, 2, "slurm", "ada", None)
+    assert run.started == view.now_ns / 1e9
+    host.tenancy = None
+    fleet.advance(view.now_ns - 60 * 10**9)
+    assert "slurm-7" not in {run.run for run in watched.findings.of_fleet().runs}
 
 
 def test_the_results_of_runs() -> None:
