@@ -5,27 +5,13 @@ requests, handshakes, and connections that wait for the next request. At a limit
 of these. If all are busy, a few more are admitted for health checks and scrapes only, and the rest are refused.
 """
 
-import ipaddress
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from flyball_collector.wire.client import plain_address, subnet
+
 RESERVED = 8
 """Connections beyond each limit that are admitted for health checks and scrapes."""
-_IPV6_NETWORK = 64
-"""A provider assigns at least a /64 to a customer (RFC 6177), so its addresses count as one."""
-
-
-def client_network(address: str) -> str:
-    """Return the address for which connections are counted together: an IPv4 address or a network of IPv6."""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv6Address):
-        if parsed.ipv4_mapped is not None:
-            return str(parsed.ipv4_mapped)
-        return str(ipaddress.IPv6Network((parsed, _IPV6_NETWORK), strict=False))
-    return str(parsed)
 
 
 @dataclass(eq=False, slots=True)
@@ -59,7 +45,7 @@ class ConnectionLimits:
 
     def admit(self, address: str, close: Callable[[], None]) -> Admission | None:
         """Return the admission of a new connection, or None if it must be refused."""
-        name = client_network(address)
+        name = subnet(plain_address(address))
         reserved = False
         for reason, full in (("address", self._address_full), ("total", self._all_full)):
             excess = full(name)

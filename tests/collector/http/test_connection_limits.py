@@ -1,8 +1,6 @@
 """Connections are counted for each address; those without a request in progress make room for new ones."""
 
-import pytest
-
-from flyball_collector.http.connection_limits import RESERVED, Admission, ConnectionLimits, client_network
+from flyball_collector.http.connection_limits import RESERVED, Admission, ConnectionLimits
 
 
 class Door:
@@ -27,22 +25,6 @@ class Door:
     def _close(self, name: str) -> None:
         self.closed.append(name)
         self.limits.release(self.admitted[name])
-
-
-@pytest.mark.parametrize(
-    ("address", "network"),
-    [
-        ("192.0.2.7", "192.0.2.7"),
-        ("::ffff:192.0.2.7", "192.0.2.7"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
-        ("fe80::1%eth0", "fe80::/64"),
-        ("", ""),
-    ],
-)
-def test_addresses_of_one_network_count_together(address: str, network: str) -> None:
-    """An IPv4 address counts alone, and so does a /64 network of IPv6."""
-    assert client_network(address) == network
 
 
 def test_the_oldest_connection_without_a_request_makes_room() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flyball_collector.wire.client import ConnectedClient, plain_address
+from flyball_collector.wire.client import ConnectedClient, plain_address, subnet
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,22 @@ from flyball_collector.wire.client import ConnectedClient, plain_address
 def test_an_address_has_one_form(reported: str, plain: str) -> None:
     """A socket for IPv4 and IPv6 reports IPv4 within IPv6."""
     assert plain_address(reported) == plain
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("", ""),
+    ],
+)
+def test_addresses_of_one_network_count_together(address: str, network: str) -> None:
+    """An IPv4 address counts alone, and so does a /64 network of IPv6."""
+    assert subnet(plain_address(address)) == network
 
 
 def test_clients_are_counted_by_certificate_or_network() -> None:
