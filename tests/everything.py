@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 LONGEST_FIRST = (
     "collector/diagnosis",
     "collector",
+    "outside",
     "faults",
     "audit",
     "planner",

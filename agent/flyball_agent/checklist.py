@@ -3,7 +3,7 @@
 import json
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -70,13 +70,21 @@ def as_json(snapshot: HostSnapshot, findings: Sequence[Finding]) -> str:
 
 def _grouped(unavailable: Sequence[UnavailableReading]) -> list[str]:
     """Return one line per reason, with the names of all readings that share it."""
-    groups: dict[tuple[Reason, str, str], list[str]] = {}
+    groups: dict[tuple[Reason, str, str], dict[str, list[str]]] = {}
     for missing in unavailable:
-        name = " of ".join(part for part in (missing.metric, missing.resource) if part)
-        groups.setdefault((missing.reason, missing.detail, missing.remedy), []).append(name)
+        by_resource = groups.setdefault((missing.reason, missing.detail, missing.remedy), {})
+        by_resource.setdefault(missing.resource, []).append(missing.metric)
     return [
-        reason_words(UnavailableReading("", ", ".join(_shortened(names)), "", reason, detail, remedy))
-        for (reason, detail, remedy), names in groups.items()
+        reason_words(UnavailableReading("", "; ".join(_shortened(_names(by_resource))), "", reason, detail, remedy))
+        for (reason, detail, remedy), by_resource in groups.items()
+    ]
+
+
+def _names(by_resource: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the metrics of each resource, with the name of the resource once."""
+    return [
+        " of ".join(part for part in (", ".join(_shortened(metrics)), resource) if part)
+        for resource, metrics in by_resource.items()
     ]
 
 

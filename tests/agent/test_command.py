@@ -72,6 +72,16 @@ def test_check_groups_readings_by_reason() -> None:
     assert "· amd              not present: no GPU → insert one" in lines
 
 
+def test_check_names_a_resource_once() -> None:
+    """Metrics that one GPU lacks for the same reason are listed before its name."""
+    missing = [
+        UnavailableReading("nvidia", metric, gpu, Reason.UNSUPPORTED, "not supported")
+        for gpu, metric in (("GPU-1", "fan"), ("GPU-1", "links"), ("GPU-2", "fan"))
+    ]
+    snapshot = HostSnapshot("node-1", 0, [ProbeSnapshot("nvidia", [], missing)], [], 0.1)
+    assert "    fan, links of GPU-1; fan of GPU-2: not supported" in as_text(snapshot, []).splitlines()
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

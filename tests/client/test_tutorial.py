@@ -15,6 +15,7 @@ def test_the_script_reports_steps_that_the_agent_accepts(tmp_path: Path) -> None
     """The first line opens the run, the second has steps with the time they waited; Ctrl-C ends it without an error."""
     folder = tmp_path / ".flyball/agent"
     folder.mkdir(parents=True)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # the child inherits it if a shell ignores it
     with socket.socket(socket.AF_UNIX) as agent:
         agent.bind(str(folder / "agent.sock"))
         agent.listen()
@@ -28,6 +29,7 @@ def test_the_script_reports_steps_that_the_agent_accepts(tmp_path: Path) -> None
             connection.sendall(b'{"kind":"ok"}\n')
             training.send_signal(signal.SIGINT)
             assert training.wait(20) == 0
+    signal.signal(signal.SIGINT, handler)
     assert isinstance(hello, Hello)
     assert (hello.run, hello.rank, hello.world_size) == ("first-run", 0, 1)
     assert isinstance(steps, StepsMessage)
