@@ -1,6 +1,6 @@
 """Limits the work that a client causes: a few bytes can cost much CPU time (RFC 9113, section 10.5).
 
-Costs are counted in microseconds of CPU. They are estimates from counts, measured on 26 November 2026 (2 × AMD EPYC,
+Costs are counted in microseconds of CPU. They are estimates from counts, measured on 26 November 2026 (2 × Intel Xeon,
 Python 3.11), because reading a clock for each frame costs as much as most frames, and because a busy machine must not
 look like an attack. What costs no more than its bytes (a full frame of a usual message) is not counted.
 """
