@@ -44,7 +44,7 @@ class RefusedAgents:
         self._not_logged = 0
         self._lock = threading.Lock()
 
-    def refuse(self, *, host: str, certificate: str, address: str, reason: str) -> None:
+    def record(self, *, host: str, certificate: str, address: str, reason: str) -> None:
         """Note one refusal. The first of its kind is logged, then one a minute with the count."""
         key = (
             _limited(host, _HOST_CHARACTERS),

@@ -29,7 +29,7 @@ def _fresh_log() -> Iterator[None]:
 
 
 def refuse(agents: RefusedAgents, host: str = "gpu-01", reason: str = "too old") -> None:
-    agents.refuse(host=host, certificate="gpu-02", address="10.0.0.1", reason=reason)
+    agents.record(host=host, certificate="gpu-02", address="10.0.0.1", reason=reason)
 
 
 def test_equal_refusals_are_counted() -> None:

@@ -95,7 +95,7 @@ class Session:
         self._counts.rejected_streams[rejection.reason] += 1
         if rejection.reason not in _NOT_REFUSED:
             client = self._call.client
-            self._refused_agents.refuse(
+            self._refused_agents.record(
                 host=self._claimed_host,
                 certificate=client.certificate,
                 address=client.address,

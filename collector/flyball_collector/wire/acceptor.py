@@ -154,4 +154,4 @@ class Acceptor:
         handshake.socket.close()
         if reason:
             self.refused += 1
-            self._refused_agents.refuse(host="", certificate="", address=handshake.address, reason=reason)
+            self._refused_agents.record(host="", certificate="", address=handshake.address, reason=reason)

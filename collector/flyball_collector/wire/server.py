@@ -172,7 +172,7 @@ class Server:
         self._serve_peer(peer)
 
     def _refuse(self, client: ConnectedClient, reason: str) -> None:
-        self._refused_agents.refuse(host="", certificate=client.certificate, address=client.address, reason=reason)
+        self._refused_agents.record(host="", certificate=client.certificate, address=client.address, reason=reason)
 
     def _no_room(self, client: ConnectedClient) -> str:
         """Return why a connection is refused, or an empty text. A connection without a call makes room for it."""

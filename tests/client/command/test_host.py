@@ -107,8 +107,8 @@ async def test_refused_agents_are_listed_under_the_table(parts: CollectorParts) 
     """Each has its name, address and reason; JSON has them too. Text from outside cannot control the terminal."""
     refused = RefusedAgents(clock=lambda: parts.clock() / 1e9)
     for _ in range(3):
-        refused.refuse(host="node-9", certificate="node-8", address="10.0.0.9", reason="certificate is for node-8")
-    refused.refuse(host=HOSTILE, certificate="", address="", reason="[red]no\x1b[2J certificate")
+        refused.record(host="node-9", certificate="node-8", address="10.0.0.9", reason="certificate is for node-8")
+    refused.record(host=HOSTILE, certificate="", address="", reason="[red]no\x1b[2J certificate")
     async with serving(replace(parts, refused_agents=refused.recent)) as url:
         lines = (await run("hosts", "--collector", url)).output.splitlines()
         found = json.loads((await run("hosts", "--collector", url, "--format", "json")).output)
@@ -126,7 +126,7 @@ async def test_more_refused_agents_than_fit_are_mentioned() -> None:
     parts = make_parts()
     refused = RefusedAgents(clock=lambda: parts.clock() / 1e9)
     for number in range(6):
-        refused.refuse(host=f"node-{number}", certificate="", address="", reason="no certificate")
+        refused.record(host=f"node-{number}", certificate="", address="", reason="no certificate")
     async with serving(replace(parts, refused_agents=refused.recent)) as url:
         lines = (await run("hosts", "--collector", url)).output.splitlines()
     assert [line.split()[0] for line in lines[-6:-1]] == ["node-5", "node-4", "node-3", "node-2", "node-1"]

@@ -115,8 +115,8 @@ async def test_refused_agents_are_a_section(page: Page) -> None:
         await expect(page.locator(".empty")).to_contain_text("No host has reported yet")
         await expect(page.locator(".refused")).to_have_count(0)
         for number in range(7):
-            refused.refuse(host=f"node-{number}", certificate="node-8", address="10.0.0.9", reason="wrong certificate")
-        refused.refuse(host=HOSTILE, certificate="", address="10.0.0.7", reason=HOSTILE)
+            refused.record(host=f"node-{number}", certificate="node-8", address="10.0.0.9", reason="wrong certificate")
+        refused.record(host=HOSTILE, certificate="", address="10.0.0.7", reason=HOSTILE)
         clock.now_ns += 10**9
         section = page.locator(".refused")
         await expect(section.locator("h3")).to_have_text("Refused agents")

@@ -18,9 +18,9 @@ async def test_refused_agents_are_listed_with_their_reasons() -> None:
     """The newest is the first, repeats are counted, and unknown names are null."""
     parts, refused, clock = refusing()
     for _ in range(3):
-        refused.refuse(host="node-9", certificate="node-8", address="10.0.0.9", reason="certificate is for node-8")
+        refused.record(host="node-9", certificate="node-8", address="10.0.0.9", reason="certificate is for node-8")
         clock.now_ns += 10**9
-    refused.refuse(host="", certificate="", address="10.0.0.7", reason="no certificate")
+    refused.record(host="", certificate="", address="10.0.0.7", reason="no certificate")
     async with serving(parts) as url:
         newest, other = (await fetch(f"{url}/api/v1/refused-agents")).json()
     assert (newest["host"], newest["certificate"], newest["address"]) == (None, None, "10.0.0.7")
@@ -35,7 +35,7 @@ async def test_the_overview_shows_those_of_the_last_hour() -> None:
     parts, refused, clock = refusing()
     async with serving(parts) as url:
         assert "refused_agents" not in (await fetch(f"{url}/api/v1/overview")).json()
-        refused.refuse(host="node-9", certificate="", address="10.0.0.9", reason="no certificate")
+        refused.record(host="node-9", certificate="", address="10.0.0.9", reason="no certificate")
         clock.now_ns += 60 * 10**9
         assert [each["host"] for each in (await fetch(f"{url}/api/v1/overview")).json()["refused_agents"]] == ["node-9"]
         clock.now_ns += 3600 * 10**9
