@@ -19,6 +19,7 @@ BENCHMARKS = {
     "connection": "one connection over mTLS, beside plaintext and grpcio's own server; 500 that send once a second",
     "diagnosis": "every detector on a fleet of 2,048 hosts × 8 GPUs, each second",
     "scrape": "rendering /metrics of that fleet",
+    "attacks": "people and honest hosts during attacks by a client with a valid certificate, or over HTTP",
     "header_blocks": "decoding the headers of a call, receiving a message without I/O",
     "storage": "bytes of a host-day, reading a month",
     "planning": "a plan from the shell, thousands of layouts, accuracy; beside accelerate estimate-memory",

@@ -25,8 +25,9 @@ _SAMPLE = struct.Struct("=I4xQI12x")  # nvmlProcessUtilizationSample_t: pid, mic
 _INITIAL_CAPACITY = 32
 _MAX_CAPACITY = 4096
 _RECENT_US = 1_000_000  # the first answer also has samples of seconds ago
-_HOLD_SECONDS = 0.5
-"""The driver takes samples up to five times a second (H100). "No samples" means "idle" only after this time."""
+_SHARES_SECONDS = 5.0
+"""Time between two queries of shares: on an H100 with two processes, one takes 1.9 ms of CPU."""
+_TOLERANCE_SECONDS = 0.1  # ticks are not exact
 _COMPUTE = "nvmlDeviceGetComputeRunningProcesses_v3"
 _UTILIZATION = "nvmlDeviceGetProcessUtilization"
 _RARE = ("nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses_v3")
@@ -59,8 +60,8 @@ class ProcessReader:
         self._reserve()
         self._samples = ctypes.create_string_buffer(_INITIAL_CAPACITY * _SAMPLE.size)
         self._samples_since = 0
-        self._utilization: dict[int, float] = {}
-        self._utilization_at: float | None = None
+        self._shares: dict[int, float] = {}
+        self._shares_due = 0.0
         self._rare: dict[int, int | None] = {}
         self._unsupported: set[str] = set()
         self.fault: NvmlFault | None = None
@@ -78,7 +79,7 @@ class ProcessReader:
         if slow:
             self._rare = {pid: memory for call in _RARE for pid, memory in self._ask(call, self._handle).items()}
         memory = self._rare | self._ask(_COMPUTE, self._handle)
-        utilization = self._read_utilization(memory, now) if len(memory) > 1 else {}
+        utilization = self._current_shares(memory, now) if len(memory) > 1 else {}
         self.processes = [
             pb.GpuProcess(
                 gpu=self._uuid, pid=pid, memory_used_bytes=memory_bytes, utilization_ratio=utilization.get(pid)
@@ -120,26 +121,30 @@ class ProcessReader:
         if name == _COMPUTE:
             self.fault = fault
 
-    def _read_utilization(self, pids: Iterable[int], now: float) -> dict[int, float]:
+    def _current_shares(self, pids: Iterable[int], now: float) -> dict[int, float]:
+        """Return the utilisation of each process, read every few seconds; processes that came since are missing.
+
+        It is read only if several processes share the device; for a single one it is that of the device.
+        """
+        if now >= self._shares_due and _UTILIZATION not in self._unsupported:
+            self._shares_due = now + _SHARES_SECONDS - _TOLERANCE_SECONDS
+            self._shares = self._read_shares(pids)
+        return self._shares
+
+    def _read_shares(self, pids: Iterable[int]) -> dict[int, float]:
         """Return the utilisation of each process; empty if it is unknown.
 
-        It is read only if several processes share the device; for a single one it is that of the device. The driver
-        has samples only of processes that worked since the last query, so the others were idle.
+        The driver has samples only of processes that worked since the last query, so the others were idle.
         """
-        if _UTILIZATION in self._unsupported:
-            return {}
         code = self._take_samples()
         if code == GPU_IS_LOST or code in SESSION_ENDED:
             raise NvmlError(_UTILIZATION, code)
-        if code == SUCCESS and self._count.value:
-            self._utilization, self._utilization_at = self._newest_samples(), now
-        elif code not in (SUCCESS, NOT_FOUND):
+        if code not in (SUCCESS, NOT_FOUND):
             if explain(_UTILIZATION, code).lasting:
                 self._unsupported.add(_UTILIZATION)
             return {}
-        elif self._utilization_at is None or now - self._utilization_at >= _HOLD_SECONDS:
-            self._utilization = {}
-        return {pid: self._utilization.get(pid, 0.0) for pid in pids}
+        newest = self._newest_samples() if code == SUCCESS else {}
+        return {pid: newest.get(pid, 0.0) for pid in pids}
 
     def _take_samples(self) -> int:
         """Ask for the samples since the last query; the buffer grows until they fit."""

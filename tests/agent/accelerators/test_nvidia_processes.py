@@ -33,7 +33,7 @@ def test_shares_end_when_the_driver_has_no_new_samples(bench: Bench) -> None:
     bench.read()
     assert shares(bench) == {100: 0.9, 101: 0.05}
     bench.play(two(90, 5).error("nvmlDeviceGetProcessUtilization", 6))
-    bench.read()
+    bench.read(after=5)
     assert shares(bench) == {100: 0.0, 101: 0.0}
 
 
@@ -42,17 +42,20 @@ def test_a_process_without_a_sample_was_idle(bench: Bench) -> None:
     bench.play(two(90, 5))
     bench.read()
     bench.play(two(95, 0))
-    bench.read()
+    bench.read(after=5)
     assert shares(bench) == {100: 0.95, 101: 0.0}
 
 
-def test_shares_hold_between_two_samples_of_the_driver(bench: Bench) -> None:
-    """An agent that reads more often than the driver samples keeps the last shares for half a second."""
+def test_shares_are_read_every_five_seconds(bench: Bench) -> None:
+    """The query is expensive. In between, the last shares are repeated; that of a new process is unknown."""
     bench.play(two(90, 5))
     bench.read()
-    bench.play(two(90, 5).error("nvmlDeviceGetProcessUtilization", 6))
-    bench.read(after=0.1)
-    assert shares(bench) == {100: 0.9, 101: 0.05}
+    bench.play(two(10, 60).process(0, 102, 1, utilization=30))
+    for _ in range(4):
+        bench.read()
+        assert shares(bench) == {100: 0.9, 101: 0.05, 102: None}
+    bench.read()
+    assert shares(bench) == {100: 0.1, 101: 0.6, 102: 0.3}
 
 
 @pytest.mark.parametrize("code", [3, 999])
@@ -61,7 +64,7 @@ def test_shares_that_cannot_be_read_are_unknown(bench: Bench, code: int) -> None
     bench.play(two(90, 5))
     bench.read()
     bench.play(two(90, 5).error("nvmlDeviceGetProcessUtilization", code))
-    bench.read()
+    bench.read(after=5)
     assert shares(bench) == {100: None, 101: None}
 
 
@@ -70,7 +73,7 @@ def test_failed_shares_recover(bench: Bench) -> None:
     bench.play(two(90, 5).error("nvmlDeviceGetProcessUtilization", 999))
     bench.read()
     bench.play(two(70, 20))
-    bench.read()
+    bench.read(after=5)
     assert shares(bench) == {100: 0.7, 101: 0.2}
 
 
