@@ -182,7 +182,7 @@ FLOODS = [
         "data of one byte": data(message(bytes(50_000))[:5]) + data(b"x") * 70_000,
         "empty messages": sent(*[b""] * 3000, end=False) * 16,
         "empty continuations": frame(1, 0, 3) + frame(9, 0, 3) * 1000,
-        "settings with many entries": settings(*[(0x77, 1)] * 2700) * 400,
+        "settings with many entries": settings(*[(0x77, 1)] * 2700) * 190,
     }.items()
 ]
 

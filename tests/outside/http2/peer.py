@@ -3,6 +3,7 @@
 import socket
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -57,13 +58,14 @@ class Http2Peer:
         while not condition(self.seen) and not self.seen.closed:
             try:
                 received = self._socket.recv(65_536)
-            except ConnectionResetError:
+            except (ConnectionResetError, ssl.SSLError):
                 received = b""
             self.seen.closed = not received
             self._split(self._rest + received)
 
     def _send(self, waiting: bytes) -> None:
-        if waiting:
+        """Send. A server that refuses the first part closes while the rest is sent: its answer can still be read."""
+        with suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
             self._socket.sendall(waiting)
 
     def _split(self, received: bytes) -> None:
