@@ -1,27 +1,60 @@
 """The package for users: `import flyball` in a training script, and the `flyball` command.
 
-Some names of the planner are available here too. The planner is imported when one of them is first used:
+>>> import flyball
+>>> with flyball.run("example", total_steps=3) as run:
+...     for batch in run.data([1, 2, 3]):
+...         run.step(samples=1)
+>>> run.last_step
+3
 
->>> from flyball import StorageEstimator
->>> estimator = StorageEstimator(num_nodes=4, chunk_size=15, zipf_alpha=1.0)
+Some names of the planner, and the profiler, are available here too:
+
+>>> estimator = flyball.StorageEstimator(num_nodes=4, chunk_size=15, zipf_alpha=1.0)
 >>> round(estimator.estimate_storage(100_000, 500).total_storage_gb, 2)
 1.4
+
+Each name is imported when it is first used, so that `import flyball` costs a training script almost nothing.
 """
 
-from importlib import import_module
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` would cost more than the rest of the import
+    from flyball import lightning as lightning
+    from flyball.frameworks.attach import attach as attach
+    from flyball.profiling.engine import ProfilingEngine as ProfilingEngine
+    from flyball.profiling.profiling_summary import ProfilingSummary as ProfilingSummary
+    from flyball.profiling.resource_snapshot import ResourceSnapshot as ResourceSnapshot
+    from flyball.training.opening import current_run as current_run
+    from flyball.training.opening import run as run
+    from flyball.training.run import Run as Run
+    from flyball_planner.catalogue.devices import register_hardware as register_hardware
+    from flyball_planner.models.families import register_model as register_model
+    from flyball_planner.storage.estimator import StorageEstimator as StorageEstimator
 
-_PLANNER_NAMES = {
+_NAMES = {
+    "ProfilingEngine": "flyball.profiling.engine",
+    "ProfilingSummary": "flyball.profiling.profiling_summary",
+    "ResourceSnapshot": "flyball.profiling.resource_snapshot",
+    "Run": "flyball.training.run",
     "StorageEstimator": "flyball_planner.storage.estimator",
+    "attach": "flyball.frameworks.attach",
+    "current_run": "flyball.training.opening",
+    "lightning": "flyball.lightning",
     "register_hardware": "flyball_planner.catalogue.devices",
     "register_model": "flyball_planner.models.families",
+    "run": "flyball.training.opening",
 }
+"""The names of the package and their modules."""
 
 
 def __getattr__(name: str) -> object:
-    if name not in _PLANNER_NAMES:
+    if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_PLANNER_NAMES[name]), name)
+    from importlib import import_module
+
+    module = import_module(_NAMES[name])
+    value = globals()[name] = module if module.__name__ == f"{__name__}.{name}" else getattr(module, name)
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted((*globals(), *_PLANNER_NAMES))
+    return sorted({*globals(), *_NAMES})

@@ -1,0 +1,83 @@
+"""`flyball.run`: opens a run in a training script."""
+
+from __future__ import annotations
+
+import os
+import sys
+from time import perf_counter_ns
+
+from flyball.training import fork
+from flyball.training.agent_link import AgentLink
+from flyball.training.agent_socket import candidates
+from flyball.training.identity import all_labels, identify, script_name
+from flyball.training.introduction import Introduction
+from flyball.training.reporter import Reporter
+from flyball.training.run import Run
+from flyball.training.texts import clean, whole_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
+
+CLIENT = "flyball 0.1.0"
+"""The version of the package. Looking it up in the package's metadata takes longer than the whole import."""
+
+
+def run(
+    name: str = "",
+    *,
+    total_steps: int | None = None,
+    total_samples: int | None = None,
+    labels: Mapping[str, object] | None = None,
+    rank: int | None = None,
+    world_size: int | None = None,
+    policy: str = "ask",
+) -> Run:
+    """Open a run: one rank of a training that reports to the agent of this host, if there is one.
+
+    Rank and world size come from the launcher or scheduler unless they are passed. Values that are not valid are
+    dropped and counted in `Run.dropped`; nothing is raised.
+    """
+    faults: list[Exception] = []
+    identity = _valid(lambda: identify(os.environ, rank, world_size), faults) or identify({})
+    cleaned = _valid(lambda: clean(name), faults) or ""
+    chosen = cleaned or script_name(os.environ, _main_file())
+    found_labels, dropped = _valid(lambda: all_labels(labels or {}, os.environ), faults) or ({}, 0)
+    steps = _valid(lambda: whole_number(total_steps), faults)
+    samples = _valid(lambda: whole_number(total_samples), faults)
+    dropped += (steps, samples).count(None) - (total_steps, total_samples).count(None) + (cleaned != name)
+    introduction = Introduction(
+        chosen,
+        identity,
+        total_steps=steps,
+        total_samples=samples,
+        labels=found_labels,
+        policy=_valid(lambda: clean(policy, 20), faults) or "",
+        client=CLIENT,
+    )
+    opened = Run(introduction, Reporter(AgentLink(candidates), perf_counter_ns()), dropped + len(faults))
+    fork.add(opened)
+    return opened
+
+
+def _valid(evaluate: Callable[[], Value], faults: list[Exception]) -> Value | None:
+    """Return what the caller passed, in its valid form; None if it has none."""
+    try:
+        return evaluate()
+    except Exception as error:  # noqa: BLE001  it must not reach the training
+        faults.append(error)
+        return None
+
+
+def _main_file() -> str:
+    main = sys.modules.get("__main__")
+    return str(getattr(main, "__file__", None) or (sys.argv[0] if sys.argv else ""))
+
+
+def current_run() -> Run | None:
+    """Return the newest open run of this process."""
+    found = fork.newest_run()
+    return found if isinstance(found, Run) else None

@@ -1,0 +1,52 @@
+"""The progress of a run in this process: sums since its start, and the last minutes in seconds."""
+
+from __future__ import annotations
+
+from _collections import deque  # type: ignore[import-not-found]  # the C module: `collections` would be imported for nothing
+
+from flyball.training.figures import Figures
+
+RECENT_SECONDS = 60
+_SECOND = 1_000_000_000
+
+
+class Second:
+    """Figures between two reports, usually of a second."""
+
+    __slots__ = ("at", "nanoseconds", "samples", "steps", "tokens", "wait")
+
+    def __init__(self, at: int, figures: Figures) -> None:
+        self.at = at
+        self.steps = figures.steps
+        self.nanoseconds = figures.nanoseconds
+        self.wait = figures.wait
+        self.tokens = figures.tokens
+        self.samples = figures.samples
+
+
+class Progress:
+    """Sums, the seconds of the last minute, and the largest values."""
+
+    __slots__ = ("_last", "allocated_peak_bytes", "loss", "overall", "recent", "reserved_peak_bytes", "started")
+
+    def __init__(self, started: int) -> None:
+        self.started = self._last = started
+        self.overall = Figures()
+        self.recent: deque[Second] = deque(maxlen=RECENT_SECONDS)
+        self.loss: float | None = None
+        self.allocated_peak_bytes: int | None = None
+        self.reserved_peak_bytes: int | None = None
+
+    def add(self, at: int, figures: Figures) -> None:
+        """Add what was measured since the last call. Levels without a time took as long as that was."""
+        seconds = (at - self._last) / _SECOND
+        self._last = at
+        for level, (items, taken) in figures.levels.items():
+            if not taken:
+                figures.levels[level] = (items, seconds)
+        self.overall.add(figures)
+        self.recent.append(Second(at, figures))
+
+    def recent_seconds(self, now: int) -> list[Second]:
+        """Return the seconds of the last minute."""
+        return [second for second in self.recent if now - second.at <= RECENT_SECONDS * _SECOND]

@@ -1,0 +1,427 @@
+"""A run as a training script sees it: steps, their parts, and a report a second to the agent of the host."""
+
+from __future__ import annotations
+
+import sys
+from _thread import allocate_lock, get_ident
+from time import perf_counter_ns
+
+from flyball.training import fork
+from flyball.training.allocator import peaks
+from flyball.training.device_times import WHOLE_STEP, DeviceTimes, section_times
+from flyball.training.figures import Figures, Names
+from flyball.training.loss import LossReader
+from flyball.training.parts import Call, Level, MeasuredData, MeasuredIterator, Section
+from flyball.training.progress import Progress
+from flyball.training.report_line import MAX_LINE_BYTES
+from flyball.training.texts import amount, whole_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Any, Self, TypeVar
+
+    from flyball.training.introduction import Introduction
+    from flyball.training.reporter import Reporter
+    from flyball.training.run_summary import RunSummary
+
+    Items = TypeVar("Items")
+
+REPORT_NS = 1_000_000_000
+_MOST_CALLS = 1024  # that wait to be added up
+
+
+class Run:
+    """One rank of a training. Open it with `flyball.run`. Nothing that goes wrong here reaches the training."""
+
+    __slots__ = (
+        "_actions",
+        "_began",
+        "_calls",
+        "_draining",
+        "_dropped",
+        "_due",
+        "_figures",
+        "_introduction",
+        "_loss",
+        "_loss_due",
+        "_marked",
+        "_names",
+        "_progress",
+        "_report_ns",
+        "_reporter",
+        "_shares",
+        "depth",
+        "finished",
+        "inner",
+        "last_step",
+        "measures_data",
+        "thread",
+        "times",
+    )
+
+    def __init__(
+        self,
+        introduction: Introduction,
+        reporter: Reporter,
+        dropped: int = 0,
+        report_ns: int = REPORT_NS,
+    ) -> None:
+        now = perf_counter_ns()
+        self.last_step = 0
+        self.measures_data = False  # the script measures waiting for input itself
+        self.finished = False
+        self.thread = get_ident()
+        self.depth = 0  # open sections
+        self.inner = 0  # time in sections inside of the open one
+        self._introduction = introduction
+        self._reporter = reporter
+        self._report_ns = report_ns
+        self._names = Names()
+        self._figures = Figures()
+        self._progress = Progress(now)
+        self._loss = LossReader()
+        self._loss_due = 0
+        self.times = DeviceTimes()  # of a step a second, as a GPU measures them
+        self._shares: dict[str, float] | None = None  # of a sampled step, as the device measured it
+        self._calls: list[tuple[str, int, bool]] = []
+        self._draining = allocate_lock()
+        self._actions: list[Callable[[Run], object]] = []
+        self._began = 0  # of the step; 0: not yet known
+        self._marked = now
+        self._due = now
+        self._dropped = dropped
+        reporter.open(introduction.line(), now)
+
+    @property
+    def name(self) -> str:
+        """Return the name of the run."""
+        return self._introduction.name
+
+    @property
+    def total_steps(self) -> int | None:
+        """Return the number of steps of the whole training, if it is known."""
+        return self._introduction.total_steps
+
+    @property
+    def total_samples(self) -> int | None:
+        """Return the number of samples of the whole training, if it is known."""
+        return self._introduction.total_samples
+
+    @property
+    def rank(self) -> int:
+        """Return the rank of this process."""
+        return self._introduction.identity.rank
+
+    @property
+    def world_size(self) -> int:
+        """Return the number of ranks."""
+        return self._introduction.identity.world_size
+
+    @property
+    def attempt(self) -> int:
+        """Return how often the run was started again, or went back to an earlier step."""
+        return self._introduction.identity.attempt
+
+    @property
+    def dropped(self) -> int:
+        """Return how many values and names were dropped or cut, because they were not valid."""
+        return self._dropped + self._names.dropped + self._loss.dropped
+
+    @property
+    def connected(self) -> bool:
+        """Return True while the agent of this host is connected."""
+        return self._reporter.connected
+
+    def data(self, iterable: Items) -> Items:
+        """Return the same items. The time until each arrives is counted as waiting for input.
+
+        Length and attributes are those of the iterable. It is never touched, only iterated.
+        """
+        self.measures_data = True
+        if hasattr(type(iterable), "__next__"):
+            return MeasuredIterator(iterable, self)  # type: ignore[arg-type,return-value]  # it behaves like its argument
+        if hasattr(type(iterable), "__iter__") or hasattr(type(iterable), "__getitem__"):
+            return MeasuredData(iterable, self)  # type: ignore[return-value]  # it behaves like its argument
+        self._dropped += 1
+        return iterable
+
+    def step(
+        self, number: object = None, *, tokens: object = None, samples: object = None, loss: object = None
+    ) -> None:
+        """End a step. Everything since the last call was this step. The first call starts the clock.
+
+        `number` is the number of the step if the run does not begin at 1. Numbers that go back start a new attempt.
+        """
+        try:
+            now = perf_counter_ns()
+            figures = self._figures
+            if self._began:
+                figures.steps += 1
+                figures.nanoseconds += now - self._began
+            self._began = self._marked = now
+            if self.times.recording:
+                self.times.end()
+            if number is None:
+                self.last_step += 1
+            else:
+                self._go_to(number)
+            if tokens is not None or samples is not None:
+                self._add_amounts(tokens, samples)
+            if loss is not None and now >= self._loss_due:
+                self._loss_due = now + self._report_ns
+                self._loss.offer(loss)
+            if now >= self._due:
+                self._report(now)
+            if self._actions:
+                self._act()
+        except Exception:  # noqa: BLE001  it must not reach the training
+            self._dropped += 1
+
+    def mark(self, name: object) -> None:
+        """Count the time since the last mark, batch or step under a name. Call it after this part of the step."""
+        try:
+            now = perf_counter_ns()
+            known = self._names.of(name)
+            sections = self._figures.sections
+            if known in sections:
+                sections[known] += now - self._marked
+            elif not self._figures.add_section(known, now - self._marked):
+                self._dropped += 1
+            self._marked = now
+            if self.times.recording:
+                self.times.mark(known)
+        except Exception:  # noqa: BLE001  it must not reach the training
+            self._dropped += 1
+
+    def section(self, name: object) -> Section:
+        """Return a context manager that counts the time of its block under a name."""
+        return Section(self, name)
+
+    def call(self, service: object) -> Call:
+        """Return a context manager that counts a call to a service, its time, and whether it raised."""
+        return Call(self, service)
+
+    def level(self, name: object) -> Level:
+        """Return a level of a hierarchical learner. Its `add` counts what was learned there."""
+        return Level(self, name)
+
+    def summary(self) -> RunSummary:
+        """Return the progress of this process: recent and overall rates, time remaining, and what limits it."""
+        from flyball.training.run_summary import summarize
+
+        now = perf_counter_ns()
+        self._close_second(now)
+        return summarize(self, self._progress, now)
+
+    def finish(self) -> None:
+        """Send the last report and leave the run. Calling it again has no effect."""
+        if self.finished:
+            return
+        self.finished = True
+        fork.remove(self)
+        try:
+            now = perf_counter_ns()
+            self._report(now)
+            self._reporter.finish(now)
+        except Exception:  # noqa: BLE001  it must not reach the training
+            self._dropped += 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.finish()
+
+    def __repr__(self) -> str:
+        return f"<flyball.Run {self.name!r} rank {self.rank} of {self.world_size}, step {self.last_step}>"
+
+    # For modules of this package.
+
+    def waited(self, nanoseconds: int) -> None:
+        """Add waiting for input that ended just now and was measured elsewhere."""
+        now = perf_counter_ns()
+        self.add_wait(now - nanoseconds, now)
+
+    def note_loss(self, loss: object) -> None:
+        """Use a loss that is known between two steps."""
+        try:
+            self._loss.offer(loss)
+        except Exception:  # noqa: BLE001  it must not reach the training
+            self._dropped += 1
+
+    def at_boundary(self, action: Callable[[Run], object]) -> None:
+        """Call a function once, at the next boundary between steps."""
+        self._actions.append(action)
+
+    def on_message(self, kind: str, action: Callable[[Run, dict[str, Any]], object] | None) -> None:
+        """Call a function for each message of this kind from the agent. None removes it."""
+        self._reporter.messages.on(kind, action)
+
+    def send_message(self, message: dict[str, Any]) -> bool:
+        """Send a message with the next report. Return False if it is too long, or too many wait."""
+        return self._reporter.messages.add(message, MAX_LINE_BYTES)
+
+    @property
+    def is_owned(self) -> bool:
+        """Return True if this process has opened the run. A forked one has a copy that reports nothing."""
+        return self._reporter.is_owned
+
+    def restart_clock(self) -> None:
+        """Let the next step begin with the next batch or part. The time since the last one belongs to no step."""
+        self._began = 0
+
+    def reopen(self) -> None:
+        """Let a finished run report again, for example when `fit` is called a second time."""
+        if self.finished:
+            self.finished = False
+            self._reporter.attach()
+            self.restart_clock()
+            fork.add(self)
+
+    def describe(
+        self, *, rank: int | None = None, world_size: int | None = None, total_steps: int | None = None
+    ) -> None:
+        """Correct facts that a framework knows better than the environment. None leaves a fact as it is."""
+        introduction = self._introduction
+        before = introduction.line()
+        if rank is not None:
+            introduction.identity.rank = rank
+        if world_size is not None:
+            introduction.identity.world_size = world_size
+        if total_steps is not None:
+            introduction.total_steps = total_steps
+        if introduction.line() != before:
+            self._reporter.open(introduction.line(), perf_counter_ns())
+
+    def detach(self) -> None:
+        """Stop reporting, because this process is a child of the one that opened the run."""
+        self._draining = allocate_lock()  # a thread of the parent may have held it
+        self.thread = get_ident()
+        self._reporter.detach()
+
+    def add_wait(self, began: int, now: int) -> None:
+        """Add waiting for input. Inside of a section it belongs to the section."""
+        if not self._began:
+            self._began = began
+        if not self.depth:
+            self._figures.waits += 1
+            self._figures.wait += now - began
+            self._marked = now
+            if self.times.recording:
+                self.times.mark(WHOLE_STEP)
+
+    def add_section(self, name: object, taken: int, outer: int, now: int) -> None:
+        """Add the time of a section that has ended."""
+        try:
+            own, self.inner = taken - self.inner, outer + taken
+            self.depth -= 1
+            if not self._began:
+                self._began = self._marked = now - taken
+            if not self.depth:  # without a mark inside, the next mark does not count the section
+                self._marked = now if self._marked > now - taken else self._marked + taken
+            known = self._names.of(name)
+            if not self._figures.add_section(known, own):
+                self._dropped += 1
+            if self.times.recording:
+                self.times.mark(known)
+        except Exception:  # noqa: BLE001  it must not reach the training
+            self._dropped += 1
+
+    def section_of(self, service: object) -> str:
+        """Return the name of the section for calls to a service."""
+        return f"call {self._name_of(service)}"
+
+    def add_call(self, service: object, taken: int, failed: bool) -> None:
+        """Add a call. Threads may call this at the same time: adding to a list cannot be interrupted."""
+        self._calls.append((self._name_of(service), taken, failed))
+        if len(self._calls) >= _MOST_CALLS:
+            self._drain_calls()
+
+    def add_level(self, name: object, items: object, seconds: object) -> None:
+        """Add the progress of a level."""
+        try:
+            learned, taken = amount(items), None if seconds is None else amount(seconds)
+            if learned is None or not self._figures.add_level(self._names.of(name), learned, taken or 0.0):
+                self._dropped += 1
+        except Exception:  # noqa: BLE001  it must not reach the training
+            self._dropped += 1
+
+    def _name_of(self, name: object) -> str:
+        try:
+            return self._names.of(name)
+        except Exception:  # noqa: BLE001  it must not reach the training
+            self._dropped += 1
+            return "unnamed"
+
+    def _add_amounts(self, tokens: object, samples: object) -> None:
+        figures = self._figures
+        if tokens is not None:
+            added = amount(tokens)
+            if added is None:
+                self._dropped += 1
+            else:
+                figures.tokens = added if figures.tokens is None else figures.tokens + added
+        if samples is not None:
+            added = amount(samples)
+            if added is None:
+                self._dropped += 1
+            else:
+                figures.samples = added if figures.samples is None else figures.samples + added
+
+    def _go_to(self, number: object) -> None:
+        step = whole_number(number)
+        if step is None:
+            self._dropped += 1
+            self.last_step += 1
+            return
+        if step < self.last_step:
+            self._introduction.identity.attempt += 1
+            self._reporter.open(self._introduction.line(), perf_counter_ns())
+        self.last_step = step
+
+    def _report(self, now: int) -> None:
+        self._due = now + self._report_ns
+        self.thread = get_ident()
+        self._close_second(now)
+        self._reporter.send(self, self._progress, now)
+        self.times.begin()
+
+    def _close_second(self, now: int) -> None:
+        """Add the figures of the last second to the sums and to the next report."""
+        self._drain_calls()
+        figures, self._figures = self._figures, Figures()
+        progress = self._progress
+        loss = self._loss.take()
+        if loss is not None:
+            progress.loss = loss
+        if "torch" in sys.modules:
+            progress.allocated_peak_bytes, progress.reserved_peak_bytes, _ = peaks()
+            self._shares = self.times.take() or self._shares
+        if self._shares is not None:
+            figures.sections = section_times(figures.sections, figures.nanoseconds, figures.steps, self._shares)
+        progress.add(now, figures)
+        self._dropped += self._reporter.add(figures)
+
+    def _drain_calls(self) -> None:
+        """Add the calls that wait. One thread does it at a time; the others go on without waiting."""
+        if not self._draining.acquire(False):
+            return
+        try:
+            for _ in range(len(self._calls)):
+                service, taken, failed = self._calls.pop()
+                if not self._figures.add_calls(service, 1, taken, int(failed)):
+                    self._dropped += 1
+        finally:
+            self._draining.release()
+
+    def _act(self) -> None:
+        actions, self._actions = self._actions, []
+        for action in actions:
+            try:
+                action(self)
+            except Exception:  # noqa: BLE001  it must not reach the training
+                self._dropped += 1
