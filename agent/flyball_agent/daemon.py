@@ -12,6 +12,10 @@ from pathlib import Path
 
 import structlog
 
+from flyball_agent.captures.desk import CaptureDesk, DeskSettings
+from flyball_agent.captures.known_processes import AgentProcesses
+from flyball_agent.captures.result_socket import SUFFIX, ResultSocket
+from flyball_agent.captures.results import CaptureResults
 from flyball_agent.clock import KernelClock
 from flyball_agent.errors import AgentError, SocketRefused
 from flyball_agent.host import Probes, build_probes, host_name, inventory, new_epoch
@@ -75,6 +79,9 @@ class AgentDaemon:
             announce=self._events.announce,
         )
         self._agent = AgentState(host_name(settings), installed_version(), self._spool, self._clock, self._metrics)
+        self._socket: RunSocket | None = None
+        self._captures = self._make_captures(settings)
+        self._agent.captures = self._captures
         self._uplink = Uplink(_uplink_settings(settings), self._agent)
         self._sampler = self._make_sampler(settings, new_epoch(settings, self._clock), 0)
 
@@ -88,6 +95,8 @@ class AgentDaemon:
             self._spool.begin(self._sampler.epoch)
             self._spool.start_syncing()
             await self._open_socket(stack)
+            await asyncio.to_thread(self._captures.results.prepare)
+            stack.callback(self._captures.stop)
             self._sampler.start()
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._uplink.run(self._uplink_stop), name="uplink")
@@ -126,6 +135,15 @@ class AgentDaemon:
         sampler.sequence = sequence
         return sampler
 
+    def _make_captures(self, settings: AgentSettings) -> CaptureDesk:
+        results = CaptureResults(Path(settings.state_directory) / "captures")
+        processes = AgentProcesses(
+            self._registry, lambda: self._tenancy.body if self._tenancy is not None else b"", lambda: self._socket
+        )
+        socket = Path(settings.socket_path + SUFFIX) if settings.socket_path else None
+        chosen = DeskSettings(self._agent.host, Path(settings.proc_root), socket, enabled=settings.captures)
+        return CaptureDesk(chosen, results, processes)
+
     def _offer(self, epoch: Epoch, tick: TickRecord) -> None:
         self._uplink.offer(epoch.id, tick)
 
@@ -152,6 +170,11 @@ class AgentDaemon:
             _log.warning("socket_failed", error=str(error))
             return
         stack.push_async_callback(server.stop)
+        self._socket = server
+        server.captures = self._captures
+        results = ResultSocket(Path(self._settings.socket_path + SUFFIX), self._captures.answers)
+        results.start()
+        stack.callback(results.stop)
 
     def _install_signal_handlers(self, loop: asyncio.AbstractEventLoop, stack: AsyncExitStack) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -241,7 +264,7 @@ class AgentDaemon:
             self._uplink.reconnect()
         if _sampling_settings(fresh) != _sampling_settings(before):
             await self._restart_sampling(before, fresh)
-        for key in ("host", "state_directory", "socket_path", "spool"):
+        for key in ("host", "state_directory", "socket_path", "spool", "captures"):
             if getattr(fresh, key) != getattr(before, key):
                 _log.warning("setting_needs_restart", key=key)
         _log.info("settings_reloaded")

@@ -120,6 +120,13 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     nvml_library: Annotated[
         str, Meta(description="Path of libnvidia-ml.so.1. If empty, the dynamic loader searches for it.")
     ] = ""
+    captures: Annotated[
+        bool,
+        Meta(
+            description="Carry out captures that the collector orders: stacks, traces and memory of training "
+            "processes. They have names of functions and files, and no values of variables."
+        ),
+    ] = True
     log_level: Annotated[
         str,
         Meta(pattern="^(debug|info|warning|error)$", description="Minimum level of the log lines that are written."),

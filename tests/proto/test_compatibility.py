@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message_factory import GetMessageClass
 
 from flyball_proto.compatibility import breaks
 from flyball_proto.v1 import telemetry_pb2
@@ -76,3 +79,31 @@ def test_adding_is_allowed() -> None:
         name="newer", number=500, type=FieldDescriptorProto.TYPE_STRING, label=FieldDescriptorProto.LABEL_OPTIONAL
     )
     assert list(breaks(_current(), changed)) == []
+
+
+@pytest.mark.parametrize("release", _RELEASES, ids=lambda path: path.stem)
+def test_a_released_collector_reads_the_reports_of_a_newer_agent(release: Path) -> None:
+    """It has the fields that it knows, and keeps the others: bytes that it stores are complete."""
+    pool = DescriptorPool()
+    pool.AddSerializedFile(release.read_bytes())
+    released = GetMessageClass(pool.FindMessageTypeByName("flyball.v1.Record"))
+    report = telemetry_pb2.StepReport(
+        run="r", rank=3, step=9, steps=2, step_seconds=0.5, attempt=1, device_seconds=0.25, dropped=4,
+        calls=[telemetry_pb2.CallReport(service="kato", count=3, seconds=0.5, errors=1)],
+    )  # fmt: skip
+    record = telemetry_pb2.Record(sequence=7, steps=[report])
+    found: Any = released.FromString(record.SerializeToString())
+    assert (found.steps[0].run, found.steps[0].rank, found.steps[0].step) == ("r", 3, 9)
+    assert telemetry_pb2.Record.FromString(found.SerializeToString()) == record
+
+
+@pytest.mark.parametrize("release", _RELEASES, ids=lambda path: path.stem)
+def test_the_reports_of_a_released_agent_have_no_attempt_and_no_calls(release: Path) -> None:
+    """They are unknown or empty here."""
+    pool = DescriptorPool()
+    pool.AddSerializedFile(release.read_bytes())
+    released: Any = GetMessageClass(pool.FindMessageTypeByName("flyball.v1.StepReport"))
+    sent = released(run="r", rank=3, step=9, steps=2, step_seconds=0.5, tokens=8.0)
+    report = telemetry_pb2.StepReport.FromString(sent.SerializeToString())
+    assert (report.tokens, report.attempt, report.dropped, list(report.calls)) == (8.0, 0, 0, [])
+    assert not report.HasField("device_seconds")

@@ -10,18 +10,32 @@ from flyball_agent.runs.environment import MAX_LABELS, clean
 from flyball_agent.runs.json_constants import replace_constants
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Text = Annotated[str, Meta(max_length=200)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Small = Annotated[int, Meta(ge=0, lt=2**31)]
 Amount = Annotated[float, Meta(ge=0)]
 LabelValue = str | int | float | bool | None
 
+MAX_CALLS = 32
+POLICIES = ("off", "ask", "auto")
+"""Which adjustments a client accepts. Texts of newer clients are not known."""
 
-class Level(msgspec.Struct, frozen=True):
+
+class LevelSums(msgspec.Struct, frozen=True):
     """The progress of one level of a hierarchical learner since the previous report."""
 
     level: Name
     items: Amount | None
     seconds: Amount | None
+
+
+class CallSums(msgspec.Struct, frozen=True):
+    """The calls to one service since the previous report."""
+
+    service: Name
+    count: Small
+    seconds: Amount | None = None
+    errors: Small = 0
 
 
 class Hello(msgspec.Struct, frozen=True, tag_field="kind", tag="hello"):
@@ -32,6 +46,11 @@ class Hello(msgspec.Struct, frozen=True, tag_field="kind", tag="hello"):
     world_size: Annotated[int, Meta(ge=1, lt=2**31)] = 1
     total_steps: Count | None = None
     labels: Annotated[dict[str, LabelValue], Meta(max_length=MAX_LABELS)] = {}
+    attempt: Small | None = None
+    group: Text | None = None
+    total_samples: Count | None = None
+    policy: Text | None = None
+    client: Text | None = None
 
 
 class StepsMessage(msgspec.Struct, frozen=True, tag_field="kind", tag="steps"):
@@ -47,7 +66,18 @@ class StepsMessage(msgspec.Struct, frozen=True, tag_field="kind", tag="steps"):
     allocated_peak_bytes: Count | None = None
     reserved_peak_bytes: Count | None = None
     section_seconds: Annotated[dict[str, float | None], Meta(max_length=32)] = {}
-    levels: Annotated[list[Level], Meta(max_length=64)] = []
+    levels: Annotated[list[LevelSums], Meta(max_length=64)] = []
+    calls: Annotated[list[CallSums], Meta(max_length=MAX_CALLS)] = []
+    device_seconds: Amount | None = None
+    dropped: Count | None = None
+
+
+class CapturedMessage(msgspec.Struct, frozen=True, tag_field="kind", tag="captured"):
+    """The progress of a capture that the agent has ordered, or the reason why it is not possible."""
+
+    id: Annotated[str, Meta(max_length=64)]
+    state: Annotated[str, Meta(max_length=60)]
+    detail: Annotated[str, Meta(max_length=2000)] = ""
 
 
 class Goodbye(msgspec.Struct, frozen=True, tag_field="kind", tag="goodbye"):
@@ -60,13 +90,13 @@ class Envelope(msgspec.Struct, frozen=True):
     kind: Annotated[str, Meta(max_length=60)]
 
 
-Message = Hello | StepsMessage | Goodbye
-KINDS = ("hello", "steps", "goodbye")
+Message = Hello | StepsMessage | Goodbye | CapturedMessage
+KINDS = ("hello", "steps", "goodbye", "captured")
 
 _decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message, strict=False)  # 1200.0 is a step as well
 _envelope = msgspec.json.Decoder(Envelope)
 _PLACE = re.compile(r"^(?P<fault>.*) - at `\$\.?(?P<key>.*)`$")
-_MISSING = re.compile(r"^Object missing required field `(?P<key>.*)`$")
+_MISSING = re.compile(r"^Object missing required field `(?P<key>[^`]*)`(?: - at `\$\.?(?P<within>.*)`)?$")
 
 OK = b'{"kind":"ok"}\n'
 
@@ -95,7 +125,8 @@ def decode(line: bytes) -> Message | Envelope:
 
 def labels_of(hello: Hello) -> dict[str, str]:
     """Return the labels as printable text, numbers without a useless fraction, and without empty ones."""
-    labels = {"total_steps": hello.total_steps} if hello.total_steps is not None else {}
+    totals = {"total_steps": hello.total_steps, "total_samples": hello.total_samples}
+    labels = {name: total for name, total in totals.items() if total is not None}
     texts = {clean(key.encode(), 60): _as_text(value) for key, value in (hello.labels | labels).items()}
     return {key: text for key, text in texts.items() if key and text}
 
@@ -134,7 +165,8 @@ def _of_key(error: Exception) -> str:
     """Return the fault with the key first: `rank: expected int >= 0`."""
     text = str(error)
     if missing := _MISSING.match(text):
-        return f"{missing['key']}: expected this field, it is missing"
+        within = f"{missing['within']}." if missing["within"] else ""
+        return f"{within}{missing['key']}: expected this field, it is missing"
     if not (place := _PLACE.match(text)):
         return text
     fault = place["fault"].replace("`", "")

@@ -4,7 +4,8 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from flyball_agent.runs.messages import Hello, StepsMessage, labels_of
+from flyball_agent.runs.environment import clean
+from flyball_agent.runs.messages import POLICIES, Hello, StepsMessage, labels_of
 from flyball_agent.runs.step_reports import merge, step_report
 from flyball_proto.v1 import telemetry_pb2 as pb
 
@@ -27,8 +28,9 @@ class TooManyReports(Exception):
 class SocketPeer:
     """A process at the other end of the socket, as the kernel reports it."""
 
-    pid: int
+    pid: int  # 0: in a PID namespace that the agent does not see
     uid: int
+    connection: int = 0  # a process may have several
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,10 @@ class ReportingProcess:
     rank: int
     world_size: int
     labels: Mapping[str, str]
+    attempt: int = 0
+    group: str = ""
+    policy: str = ""
+    version: str = ""  # of the client
 
 
 @dataclass(slots=True)
@@ -56,7 +62,8 @@ class RunRegistry:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._runs: dict[str, _Run] = {}
-        self._clients: dict[int, ReportingProcess] = {}
+        self._clients: dict[SocketPeer, ReportingProcess] = {}
+        self._left: dict[SocketPeer, ReportingProcess] = {}  # since the last `take_clients`
         self._reports: dict[tuple[str, int, int], pb.StepReport] = {}
 
     def open(self, peer: SocketPeer, hello: Hello, now_seconds: float) -> None:
@@ -71,9 +78,8 @@ class RunRegistry:
             if run.uid != peer.uid:
                 raise RunRefused(f"run {hello.run!r} belongs to another user")
             run.clients += 1
-            self._clients[peer.pid] = ReportingProcess(
-                peer.pid, peer.uid, hello.run, hello.rank, hello.world_size, labels_of(hello)
-            )
+            self._clients.pop(peer, None)  # the newest is the last
+            self._clients[peer] = reporting_process(peer, hello)
 
     def report(self, peer: SocketPeer, hello: Hello, steps: StepsMessage) -> None:
         """Add a step report to the record of the next tick."""
@@ -97,9 +103,11 @@ class RunRegistry:
             if run is not None:
                 run.clients -= 1
                 run.left_seconds = now_seconds
-            client = self._clients.get(peer.pid)
+            client = self._clients.get(peer)
             if client is not None and client.run == hello.run:
-                del self._clients[peer.pid]
+                del self._clients[peer]
+                if len(self._left) < MAX_REPORTS:
+                    self._left[peer] = client
 
     def take_reports(self) -> list[pb.StepReport]:
         """Remove and return the reports since the last tick, one per rank and process."""
@@ -110,9 +118,21 @@ class RunRegistry:
         return list(reports.values())
 
     def clients(self) -> dict[int, ReportingProcess]:
-        """Return the processes that report for a run now, by process id."""
+        """Return the processes that report for a run now, by process id.
+
+        A process whose id is unknown has a negative number instead. One with several runs has the newest of them.
+        """
         with self._lock:
-            return dict(self._clients)
+            return _by_pid(self._clients)
+
+    def take_clients(self) -> dict[int, ReportingProcess]:
+        """Return the same with the processes that have left since the last call.
+
+        Otherwise a run that is shorter than a tick would have steps, but neither a user nor labels.
+        """
+        with self._lock:
+            left, self._left = self._left, {}
+            return _by_pid(left | self._clients)
 
     def _make_room(self, now_seconds: float) -> None:
         if len(self._runs) < MAX_RUNS:
@@ -123,3 +143,23 @@ class RunRegistry:
             del self._runs[name]
         if len(self._runs) >= MAX_RUNS:
             raise RunRefused(f"{MAX_RUNS} runs are open on this host; end one of them first")
+
+
+def _by_pid(clients: Mapping[SocketPeer, ReportingProcess]) -> dict[int, ReportingProcess]:
+    return {peer.pid or -peer.connection: client for peer, client in clients.items()}
+
+
+def reporting_process(peer: SocketPeer, hello: Hello) -> ReportingProcess:
+    """Return the process of a hello. The process id and user id come from the kernel."""
+    return ReportingProcess(
+        peer.pid,
+        peer.uid,
+        hello.run,
+        hello.rank,
+        hello.world_size,
+        labels_of(hello),
+        attempt=hello.attempt or 0,
+        group=clean((hello.group or "").encode()),
+        policy=hello.policy if hello.policy in POLICIES else "",
+        version=clean((hello.client or "").encode(), 60),
+    )

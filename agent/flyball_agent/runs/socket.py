@@ -6,8 +6,9 @@ import socket
 import stat
 import struct
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 
 import structlog
 
@@ -15,6 +16,7 @@ from flyball_agent.errors import SocketRefused
 from flyball_agent.runs.messages import (
     OK,
     BadLine,
+    CapturedMessage,
     Envelope,
     Goodbye,
     Hello,
@@ -53,6 +55,7 @@ class ClientConnection(asyncio.Protocol):
         self._tokens = BURST_LINES
         self._filled = 0.0
         self._dropped = 0  # in a row
+        self._refused = False  # disconnected by us; what a client sent before it closed the connection still counts
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -61,7 +64,7 @@ class ClientConnection(asyncio.Protocol):
             socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
         )
         pid, uid, _gid = _CREDENTIALS.unpack(credentials)
-        self._peer = SocketPeer(max(0, pid), uid)
+        self._peer = SocketPeer(max(0, pid), uid, self._server.next_connection())
         self._transport.set_write_buffer_limits(high=MAX_UNREAD_BYTES)
         if not self._server.admit(self):
             self._refuse(f"more than {MAX_CONNECTIONS} processes are connected", fatal=True)
@@ -69,7 +72,7 @@ class ClientConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         *lines, self._buffer = (self._buffer + data).split(b"\n")
         for line in lines:
-            if self._transport is None or self._transport.is_closing():
+            if self._refused:
                 return
             if len(line) > MAX_LINE_BYTES:
                 break
@@ -89,6 +92,17 @@ class ClientConnection(asyncio.Protocol):
         self._leave()
         self._server.remove(self)
         self._transport = None
+
+    def is_of(self, pid: int, run: str) -> bool:
+        """Return True for the connection of this process and run."""
+        return self._peer.pid == pid and self._hello is not None and self._hello.run == run
+
+    def push(self, line: bytes) -> bool:
+        """Send a line that answers nothing. Return False to a peer that leaves earlier ones unread."""
+        if self._transport is None or self._transport.is_closing() or self._transport.get_write_buffer_size():
+            return False
+        self._transport.write(line)
+        return True
 
     def close(self) -> None:
         """Close the connection, because the agent stops."""
@@ -127,6 +141,9 @@ class ClientConnection(asyncio.Protocol):
                     raise BadLine("steps before hello: send a hello with the run first")
                 self._server.registry.report(self._peer, self._hello, message)
                 self._answer(OK)
+            case CapturedMessage():
+                self._server.captures.note(self._peer, message.id, message.state, message.detail)
+                self._answer(OK)
             case Goodbye():
                 self._leave()
                 self._answer(OK)
@@ -134,6 +151,7 @@ class ClientConnection(asyncio.Protocol):
     def _leave(self) -> None:
         if self._hello is not None:
             self._server.registry.leave(self._peer, self._hello, self._server.now())
+            self._server.captures.left(self._peer)
             self._hello = None
 
     def _answer(self, line: bytes) -> None:
@@ -143,6 +161,7 @@ class ClientConnection(asyncio.Protocol):
     def _refuse(self, text: str, *, fatal: bool) -> None:
         self._server.self_metrics.client_errors += 1
         self._answer(error_line(text))
+        self._refused = self._refused or fatal
         if fatal and self._transport is not None:
             _log.debug("client_disconnected", pid=self._peer.pid, uid=self._peer.uid, reason=text)
             self._transport.close()
@@ -155,6 +174,26 @@ class ClientConnection(asyncio.Protocol):
             return False
         self._tokens -= 1
         return True
+
+
+class CaptureNotes(Protocol):
+    """Learns what processes report about captures."""
+
+    def note(self, peer: SocketPeer, capture: str, state: str, detail: str) -> None:
+        """Take the progress of a capture, or the reason why it failed."""
+
+    def left(self, peer: SocketPeer) -> None:
+        """Learn that a process has left its run."""
+
+
+class NoCaptures:
+    """Ignores what processes report about captures: nothing was ordered."""
+
+    def note(self, peer: SocketPeer, capture: str, state: str, detail: str) -> None:
+        """Do nothing."""
+
+    def left(self, peer: SocketPeer) -> None:
+        """Do nothing."""
 
 
 class RunSocket:
@@ -170,6 +209,8 @@ class RunSocket:
         self._connections: set[ClientConnection] = set()
         self._server: asyncio.Server | None = None
         self._inode = 0
+        self.next_connection = count(1).__next__
+        self.captures: CaptureNotes = NoCaptures()
 
     async def start(self) -> None:
         """Start to listen. The socket of an agent that no longer runs is replaced."""
@@ -200,6 +241,10 @@ class RunSocket:
                 self.path.unlink()
         except OSError:
             return
+
+    def push(self, pid: int, run: str, line: bytes) -> bool:
+        """Send a line to a process. Return False if it cannot receive it now."""
+        return any(each.push(line) for each in list(self._connections) if each.is_of(pid, run))
 
     def admit(self, connection: ClientConnection) -> bool:
         """Add a connection. Return False if there are too many."""

@@ -1,11 +1,13 @@
 """Step reports for records, from the messages of training processes."""
 
 import math
+from collections.abc import Iterable
 
-from flyball_agent.runs.messages import Hello, StepsMessage
+from flyball_agent.runs.messages import MAX_CALLS, Hello, StepsMessage
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 _LONGEST_NAME = 60
+_MAX_COUNT = 2**32 - 1
 _NOT_FINITE = {
     "nan": math.nan,
     "inf": math.inf,
@@ -32,6 +34,9 @@ def step_report(hello: Hello, steps: StepsMessage, *, pid: int, uid: int) -> pb.
         loss=_loss(steps.loss),
         allocated_peak_bytes=steps.allocated_peak_bytes,
         reserved_peak_bytes=steps.reserved_peak_bytes,
+        attempt=hello.attempt or 0,
+        device_seconds=_known(steps.device_seconds),
+        dropped=min(_MAX_COUNT, steps.dropped or 0),
     )
     for section, seconds in steps.section_seconds.items():
         if (known := _known(seconds)) is not None:
@@ -40,13 +45,25 @@ def step_report(hello: Hello, steps: StepsMessage, *, pid: int, uid: int) -> pb.
         items, seconds = _known(level.items), _known(level.seconds)
         if items is not None and seconds is not None:
             report.levels.add(level=level.level[:_LONGEST_NAME], items=items, seconds=seconds)
+    if steps.calls:
+        calls = [
+            pb.CallReport(
+                service=call.service[:_LONGEST_NAME],
+                count=call.count,
+                seconds=_known(call.seconds),
+                errors=call.errors,
+            )
+            for call in steps.calls
+        ]
+        _merge_calls(report, calls)  # one name may occur twice
     return report
 
 
 def merge(into: pb.StepReport, later: pb.StepReport) -> None:
     """Merge a later report of the same rank: add sums, keep the larger peaks and the last step."""
-    into.step, into.world_size = later.step, later.world_size
-    into.steps = min(2**32 - 1, into.steps + later.steps)
+    into.step, into.world_size, into.attempt = later.step, later.world_size, later.attempt
+    into.steps = min(_MAX_COUNT, into.steps + later.steps)
+    into.dropped = min(_MAX_COUNT, into.dropped + later.dropped)
     into.step_seconds += later.step_seconds
     if later.HasField("data_wait_seconds"):
         into.data_wait_seconds += later.data_wait_seconds
@@ -54,6 +71,8 @@ def merge(into: pb.StepReport, later: pb.StepReport) -> None:
         into.tokens += later.tokens
     if later.HasField("samples"):
         into.samples += later.samples
+    if later.HasField("device_seconds"):
+        into.device_seconds += later.device_seconds
     if later.HasField("allocated_peak_bytes"):
         into.allocated_peak_bytes = max(into.allocated_peak_bytes, later.allocated_peak_bytes)
     if later.HasField("reserved_peak_bytes"):
@@ -63,7 +82,10 @@ def merge(into: pb.StepReport, later: pb.StepReport) -> None:
     for section, seconds in later.section_seconds.items():
         if section in into.section_seconds or len(into.section_seconds) < 32:
             into.section_seconds[section] += seconds
+        else:
+            _count_dropped(into)
     _merge_levels(into, later)
+    _merge_calls(into, later.calls)
 
 
 def _merge_levels(into: pb.StepReport, later: pb.StepReport) -> None:
@@ -74,6 +96,29 @@ def _merge_levels(into: pb.StepReport, later: pb.StepReport) -> None:
             known[level.level].seconds += level.seconds
         elif len(into.levels) < 64:
             into.levels.add(level=level.level, items=level.items, seconds=level.seconds)
+        else:
+            _count_dropped(into)
+
+
+def _merge_calls(into: pb.StepReport, later: Iterable[pb.CallReport]) -> None:
+    known = {call.service: call for call in into.calls}
+    for call in later:
+        earlier = known.get(call.service)
+        if earlier is not None:
+            earlier.count += call.count
+            earlier.errors += call.errors
+            if call.HasField("seconds"):
+                earlier.seconds += call.seconds
+        elif len(into.calls) < MAX_CALLS:
+            known[call.service] = into.calls.add()
+            known[call.service].CopyFrom(call)
+        else:
+            _count_dropped(into)
+
+
+def _count_dropped(into: pb.StepReport) -> None:
+    """Count a name beyond the limit of a report."""
+    into.dropped = min(_MAX_COUNT, into.dropped + 1)
 
 
 def _known(amount: float | None) -> float | None:

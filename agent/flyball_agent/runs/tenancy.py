@@ -100,8 +100,8 @@ class TenancyReader:
         known = self._known[pid]
         owners = self._owners.of(instances or gpus)  # pods get instances, and others share their GPU
         found: Attribution = attribute(known.files, client, host=self._host, owners=owners)
-        return pb.Member(
-            pid=pid,
+        member = pb.Member(
+            pid=max(0, pid),  # negative: a client whose process id is not known
             started_ns=self._started_ns(known.start_ticks),
             run=found.run,
             rank=found.rank,
@@ -112,6 +112,11 @@ class TenancyReader:
             gpus=gpus,
             labels={**found.labels, MIG_INSTANCE: ",".join(instances)} if instances else found.labels,
         )
+        if client is not None:
+            member.user = member.user or self._user(client.uid)
+            member.attempt, member.group = client.attempt, client.group
+            member.policy, member.client_version = client.policy, client.version
+        return member
 
     def _read_process(self, pid: int) -> _Known:
         folder = self._proc_root / str(pid)
@@ -126,7 +131,7 @@ class TenancyReader:
         return _Known(
             parse_start_ticks(stat),
             files,
-            self._user(files.status),
+            self._user(parse_uid(files.status)),
             parse_command(files.cmdline, stat),
             in_pod=bool(parse_cgroup(files.cgroup).pod_uid),
         )
@@ -142,9 +147,8 @@ class TenancyReader:
             del self._known[pid]
         return bool(reused)
 
-    def _user(self, status: bytes) -> str:
+    def _user(self, uid: int | None) -> str:
         """Return the local name of the user, else the id. A directory service could block the sampler for minutes."""
-        uid = parse_uid(status)
         if uid is None:
             return ""
         if self._users is None:

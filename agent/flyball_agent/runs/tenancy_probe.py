@@ -30,7 +30,7 @@ class TenancyProbe:
         self._registry = registry
 
     def read(self) -> ProbeSample:
-        self.body = self._reader.read_body(self._processes(), self._registry.clients())
+        self.body = self._reader.read_body(self._processes(), self._registry.take_clients())
         return ProbeSample((), (), self._reader.unavailable)
 
 

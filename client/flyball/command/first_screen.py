@@ -19,6 +19,7 @@ from flyball_reports.figures import plural, size
 
 Answer = Mapping[str, Any]
 
+_TRAINING = 'import flyball; run = flyball.run("NAME")  ·  flyball run -- python train.py'
 _MOST_CAUSES = 12
 _MOST_SUBSYSTEMS = 8
 
@@ -112,6 +113,7 @@ def _addresses(hosts: Sequence[tuple[Answer, Sequence[Answer]]], addresses: Addr
         ("API", addresses.api),
         ("terminal", f"flyball hosts{option}  ·  flyball top {name}{option}"),
         ("diagnosis", f"flyball diagnose {name}{option}  ·  flyball events --follow{option}"),
+        ("training", _TRAINING),
         ("folder", f"{_text(addresses.directory)} (logs, flyball.db and the agents' spools)"),
     ):
         yield f"  {label:10} {value}"

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import signal
-import socket
 import sys
 import tempfile
 import time
@@ -19,12 +18,16 @@ from types import FrameType
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 
 from flyball.command.child_process import ChildProcess
 from flyball.command.errors import CommandError, WrongArgument
 from flyball.command.first_screen import Addresses, Answer, first_screen
+from flyball.command.local_ports import check_ports
 from flyball.command.output import write_view
+from flyball.command.socket_link import linked
 from flyball.extras import advice, missing
+from flyball.training.agent_socket import SYSTEM_PATH
 
 _CHECK_SECONDS = 0.25
 _FIRST_RECORD_SECONDS = 60.0
@@ -66,6 +69,11 @@ class LocalPlan:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.http_port}"
 
+    @property
+    def socket(self) -> Path:
+        """The socket for the trainings of this user: that of the first agent."""
+        return socket_path(self.directory / self.agents[0].folder)
+
 
 class _Stop(Exception):
     """A signal has asked the command to end."""
@@ -80,45 +88,18 @@ def run(plan: LocalPlan, console: Console) -> None:
         check_ports({"grpc": plan.grpc_port, "http": plan.http_port}, plan.command)
         trainings = (_training(plan, agent) for agent in plan.agents if agent.training)
         children = [_collector(plan), *(_agent(plan, agent) for agent in plan.agents), *trainings]
-        try:
-            for child in children:
-                child.start()
-            hosts = _wait_for_hosts(plan, children, console)
-            _show(plan, hosts, console)
-            _keep_running(children, console)
-        except _Stop:
-            console.print("stopping: saving the latest records")
-        finally:
-            _stop(children)
-
-
-def check_ports(ports: Mapping[str, int], command: str) -> None:
-    """Raise one error about all ports that cannot be used, with options for free ones."""
-    reasons = {name: reason for name, port in ports.items() if (reason := _port_fault(port))}
-    if reasons:
-        faults = ", ".join(f"port {ports[name]} of 127.0.0.1 ({name}): {why}" for name, why in reasons.items())
-        options = " ".join(f"--port-{name} {_free_port()}" for name in reasons)
-        raise CommandError(
-            f"cannot listen on {faults}. If a collector runs here already, `flyball hosts` shows its hosts; "
-            f"otherwise choose other ports: flyball {command} {options}"
-        )
-
-
-def _port_fault(port: int) -> str:
-    """Return why a port cannot be used; nothing if it can."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            return error.strerror or type(error).__name__
-    return ""
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+        with linked(plan.socket) as fault:
+            try:
+                for child in children:
+                    child.start()
+                hosts = _wait_for_hosts(plan, children, console)
+                _show(plan, hosts, console)
+                _show_socket(plan.socket, fault, console)
+                _keep_running(children, console)
+            except _Stop:
+                console.print("stopping: saving the latest records")
+            finally:
+                _stop(children)
 
 
 @contextlib.contextmanager
@@ -282,6 +263,16 @@ def _show(plan: LocalPlan, hosts: Sequence[Answer], console: Console) -> None:
         console.print(f"… and {len(hosts) - len(details)} more hosts: flyball hosts", highlight=False)
     if plan.note:
         console.print(f"\n[yellow]{plan.note}[/yellow]", highlight=False)
+
+
+def _show_socket(path: Path, fault: str, console: Console) -> None:
+    """Show what trainings must set if they do not find this agent, and how to stop."""
+    if Path(SYSTEM_PATH).is_socket():
+        fault = f"an agent of this machine listens on {SYSTEM_PATH}"
+    if fault:
+        reason = f"Trainings do not report to this agent by themselves: {fault}."
+        console.print(f"\n[yellow]{escape(reason)}[/yellow]", highlight=False, soft_wrap=True)
+        console.print(f"For those that should: export FLYBALL_SOCKET={path}", highlight=False, markup=False)
     console.print("\nPress [bold]Ctrl-C[/bold] to stop. The recorded data is kept, and shown again next time.\n")
 
 

@@ -56,6 +56,7 @@ class FleetWriter:
         yield from self._infos(reporting, format_)
         yield from self._processes(reporting, format_)
         yield from self._runs(reporting, format_)
+        yield from self._calls(reporting, format_)
         for family in self._plan.families:
             name, metric = family.declaration.name, family.metric
             head = header(name, metric.kind, metric.help, metric.states, format_)
@@ -107,6 +108,13 @@ class FleetWriter:
         for number, (metric, read) in enumerate(host_metrics.RUN_METRICS):
             values = _array([read(each) for each in totals])
             prefixes = [rank[number] for rank in ranks]
+            yield from self._pieces.family(metric.name, _head(metric, format_), prefixes, values)
+
+    def _calls(self, reporting: Sequence[tuple[HostView, HostSeries]], format_: ExpositionFormat) -> Iterator[bytes]:
+        calls = [call for host, own in reporting for call in own.calls(host)]
+        for number, (metric, value_of) in enumerate(host_metrics.CALL_METRICS):
+            values = _array([value_of(totals) for _, totals in calls])
+            prefixes = [found[number] for found, _ in calls]
             yield from self._pieces.family(metric.name, _head(metric, format_), prefixes, values)
 
 

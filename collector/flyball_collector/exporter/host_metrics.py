@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from flyball_collector.fleet.snapshot import HostView
-from flyball_collector.fleet.step_totals import StepTotals
+from flyball_collector.fleet.step_totals import CallTotals, StepTotals
 from flyball_proto.metric import Kind, Metric, counter, gauge
 from flyball_proto.v1 import telemetry_pb2 as pb
 
@@ -13,6 +13,7 @@ Labels = Sequence[tuple[str, str]]
 
 MAX_UNAVAILABLE = 64
 MAX_PROCESSES = 128
+MAX_SERVICES = 256
 """Maximum series of these kinds for one host, because their labels come from the host."""
 
 UP = gauge("agent_up", "boolean", "1 while the host reports.")
@@ -38,6 +39,14 @@ DATA_WAIT = counter("run_data_wait_seconds_total", "seconds", "Total time that t
 TOKENS = counter("run_tokens_total", "tokens", "Tokens processed in the reported steps.")
 SAMPLES = counter("run_samples_total", "samples", "Samples processed in the reported steps.")
 LOSS = gauge("run_loss", "loss", "Loss of the last step that a rank reported.")
+DEVICE_BUSY = counter(
+    "run_device_busy_seconds_total",
+    "seconds",
+    "Time in which the device computed the steps of a rank that measures it.",
+)
+CALLS = counter("run_calls_total", "calls", "Calls of a rank to a service.")
+CALL_SECONDS = counter("run_call_seconds_total", "seconds", "Total duration of the calls to a service.")
+CALL_ERRORS = counter("run_call_errors_total", "calls", "Calls to a service that failed.")
 
 _Step = Callable[[StepTotals], float | None]
 RUN_METRICS: tuple[tuple[Metric, _Step], ...] = (
@@ -48,6 +57,14 @@ RUN_METRICS: tuple[tuple[Metric, _Step], ...] = (
     (TOKENS, lambda totals: totals.tokens),
     (SAMPLES, lambda totals: totals.samples),
     (LOSS, lambda totals: totals.loss),
+    (DEVICE_BUSY, lambda totals: totals.device_seconds),
+)
+
+_Call = Callable[[CallTotals], float]
+CALL_METRICS: tuple[tuple[Metric, _Call], ...] = (
+    (CALLS, lambda totals: totals.calls),
+    (CALL_SECONDS, lambda totals: totals.seconds),
+    (CALL_ERRORS, lambda totals: totals.errors),
 )
 
 _State = Callable[[HostView, bool], float | None]
@@ -67,6 +84,7 @@ METRICS: tuple[Metric, ...] = (
     *INFO_METRICS,
     *PROCESS_METRICS,
     *(metric for metric, _ in RUN_METRICS),
+    *(metric for metric, _ in CALL_METRICS),
 )
 """All of them. Hosts must not declare metrics of these names."""
 
@@ -111,6 +129,16 @@ def process_labels(process: pb.GpuProcess, tenancy: pb.Tenancy | None) -> Labels
 def rank_labels(totals: StepTotals) -> Labels:
     """Return the labels of a rank of a run."""
     return [("rank", str(totals.rank)), ("run", totals.run)]
+
+
+def call_labels(totals: StepTotals, call: CallTotals) -> Labels:
+    """Return the labels of a service that a rank calls."""
+    return [*rank_labels(totals), ("service", call.service)]
+
+
+def calls(host: HostView) -> list[tuple[StepTotals, CallTotals]]:
+    """Return the services that the host's ranks call."""
+    return list(islice(((totals, call) for totals in host.steps for call in totals.calls), MAX_SERVICES))
 
 
 def _host_labels(inventory: pb.Inventory) -> Labels:

@@ -7,11 +7,12 @@ from flyball_collector.exporter import host_metrics
 from flyball_collector.exporter.catalogue import Declaration, sample_name
 from flyball_collector.exporter.escape import joined, label_names, labels_text
 from flyball_collector.fleet.snapshot import HostView
+from flyball_collector.fleet.step_totals import CallTotals
 from flyball_proto.layout import Column
 from flyball_proto.metric import Metric
 
-_MAX_PREFIXES = 4 * (host_metrics.MAX_PROCESSES + 256)
-"""Prefixes of processes and ranks kept for a host. Beyond it they are made again."""
+_MAX_PREFIXES = 4 * (host_metrics.MAX_PROCESSES + 256 + host_metrics.MAX_SERVICES)
+"""Prefixes of processes, ranks and services kept for a host. Beyond it they are made again."""
 
 
 class Readings(NamedTuple):
@@ -135,6 +136,21 @@ class HostSeries:
                 lambda totals=totals: host_metrics.rank_labels(totals),  # type: ignore[misc]
             )
             for totals in host.steps
+        ]
+
+    def calls(self, host: HostView) -> list[tuple[tuple[bytes, ...], CallTotals]]:
+        """Return (prefixes, totals) of each service that a rank of the host calls."""
+        metrics = tuple(metric for metric, _ in host_metrics.CALL_METRICS)
+        return [
+            (
+                self._cached_prefixes(
+                    (rank.run, rank.rank, call.service, "calls"),
+                    metrics,
+                    lambda rank=rank, call=call: host_metrics.call_labels(rank, call),  # type: ignore[misc]
+                ),
+                call,
+            )
+            for rank, call in host_metrics.calls(host)
         ]
 
     def _cached_prefixes(

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from flyball_collector.blocks.block import RowGroup
 from flyball_collector.fleet.host import HostState
 from flyball_collector.fleet.ranks import Ranks
+from flyball_collector.fleet.run_steps import RunSteps, run_steps
+from flyball_collector.fleet.run_trends import RunTrends
 from flyball_collector.fleet.runs import FleetRun, FleetRuns
 from flyball_collector.fleet.snapshot import HostView, Snapshot
 from flyball_collector.fleet.step_totals import StepTotals
@@ -41,6 +43,7 @@ class Fleet:
         self._moves = 0  # grows when a host is removed, or when all hosts are moved
         self.window = window if window is not None else Window()
         self.ranks = Ranks()
+        self.trends = RunTrends()
         self.runs = runs if runs is not None else FleetRuns()
         self._max_hosts = max_hosts
         self._hosts: dict[str, HostState] = {}
@@ -100,9 +103,14 @@ class Fleet:
         """Return the runs whose processes agents report, and those that have ended, by name."""
         return self.runs.all(now_ns, self._hosts, not_reporting_after_seconds)
 
+    def run_steps(self, run: str, now_ns: int) -> RunSteps | None:
+        """Return the steps of a run; None if none of its ranks reports steps."""
+        return run_steps(run, self.ranks.of_run(run, now_ns))
+
     def advance(self, now_ns: int) -> bool:
         """Write this second's row of the window. Call it once a second, with an offset that lets records arrive."""
         self.ranks.advance(now_ns, self._hosts)
+        self.trends.advance(now_ns, self.ranks)
         self.runs.advance(now_ns, self._hosts)
         return self.window.advance(now_ns, self._arena, self._by_name(), self.generation, self._moves)
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from operator import attrgetter
 
 import numpy as np
@@ -19,9 +20,20 @@ SUMS = ("steps", "step_seconds", "data_wait_seconds", "tokens", "samples")
 SECTION_SUMS = ("covered_steps", "covered_seconds", "own_seconds", "waiting_seconds")
 _OPTIONAL = SUMS[2:]
 _NEWEST = ("step", "world_size", "pid", "loss", "allocated_peak_bytes", "reserved_peak_bytes")
-_STATE = ("covered_before", "at", "received", "bad_losses", "longest_gap")
+_STATE = ("covered_before", "begun", "at", "received", "bad_losses", "longest_gap")
+DETAILS = ("attempt", "dropped", "device_seconds", "device_covered_seconds", "named_steps", "detailed")
+"""Columns that `RankDetails` fills. `detailed` is 1 for a rank that has reported any of its details."""
+
 _UNKNOWN_AT_FIRST = frozenset(
-    {*_OPTIONAL, "own_seconds", "waiting_seconds", "loss", "allocated_peak_bytes", "reserved_peak_bytes"}
+    {
+        *_OPTIONAL,
+        "own_seconds",
+        "waiting_seconds",
+        "loss",
+        "allocated_peak_bytes",
+        "reserved_peak_bytes",
+        "device_seconds",
+    }
 )
 _FIELDS = (*_NEWEST, *SUMS)
 _read = attrgetter(*_FIELDS)
@@ -31,6 +43,9 @@ _FIRST_REPORTS = 3
 
 _GAP_DECAY = 0.998
 """Decay of the longest gap with each report: a stop is forgotten after some hundreds."""
+
+_RESTART_SECONDS = 5.0
+"""Shorter gaps are too short for a restart of the run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,22 +58,30 @@ class StepReportTable:
     received: Floats
 
     @cached_property
-    def fields(self) -> Mapping[str, Sequence[float]]:
+    def fields(self) -> Mapping[str, Floats]:
         """Return the values of the reports by field."""
-        return dict(zip(_FIELDS, zip(*map(_read, self.messages), strict=True), strict=True))
+        values = chain.from_iterable(map(_read, self.messages))
+        count = len(_FIELDS) * len(self.messages)
+        table = np.fromiter(values, dtype=np.float64, count=count).reshape(-1, len(_FIELDS))
+        return dict(zip(_FIELDS, np.ascontiguousarray(table.T), strict=True))
 
     @cached_property
     def amounts(self) -> Mapping[str, Floats]:
         """Return the amounts that each report adds to `SUMS`."""
-        steps = np.array(self.fields["steps"], dtype=np.float64)
-        return {"steps": steps} | {name: _amounts(self.fields[name]) for name in SUMS[1:]}
+        return {"steps": self.fields["steps"]} | {name: _amounts(self.fields[name]) for name in SUMS[1:]}
+
+    @cached_property
+    def sections(self) -> Sequence[Mapping[str, float]]:
+        """Return the seconds of the sections of each report."""
+        maps = [report.section_seconds for report in self.messages]
+        return [{name: seconds[name] for name in seconds} for seconds in maps]  # faster than dict()
 
 
 class RankSums:
     """One row for each rank. NaN is unknown: the rank has never reported the value."""
 
     def __init__(self) -> None:
-        names = (*SUMS, *SECTION_SUMS, *_NEWEST, *_STATE)
+        names = (*SUMS, *SECTION_SUMS, *_NEWEST, *_STATE, *DETAILS)
         self._columns: dict[str, Floats] = {name: np.zeros(0) for name in names}
         self._room = 0
 
@@ -84,7 +107,7 @@ class RankSums:
         before = {name: self._columns[name][rows] for name in ("steps", *RINGS)}
         self._start_optional(reports, earlier)
         for name, amounts in reports.amounts.items():
-            self._add(name, reports.rows, amounts)
+            self.add(name, reports.rows, amounts)
         if sections:
             self._add_sections(reports)
         self._update_newest(reports, earlier)
@@ -102,12 +125,13 @@ class RankSums:
                 reported[place] = report.HasField(name) and getattr(report, name) == 0  # type: ignore[arg-type]  # one of our names
             column[reports.rows[unknown & reported]] = 0.0
 
-    def _add(self, name: str, rows: Rows, amounts: Floats) -> None:
+    def add(self, name: str, rows: Rows, amounts: Floats) -> None:
+        """Add amounts to a column. A row may occur several times."""
         self._columns[name] += np.bincount(rows, amounts, minlength=self._room)
 
     def _add_sections(self, reports: StepReportTable) -> None:
         """Add the section times: the rank's own work, waiting for others, or a mixture, which is not counted."""
-        maps = [report.section_seconds for report in reports.messages]
+        maps = reports.sections
         covered = np.flatnonzero(np.fromiter(map(len, maps), dtype=np.int64, count=len(maps)))
         if not len(covered):
             return
@@ -119,14 +143,14 @@ class RankSums:
         for name, spent in (("own_seconds", own), ("waiting_seconds", waiting)):
             column, reported = self._columns[name], ~np.isnan(spent)
             column[some[reported & np.isnan(column[some])]] = 0.0
-            self._add(name, some[reported], spent[reported])
-        self._add("covered_steps", some, steps)
-        self._add("covered_seconds", some, seconds)
+            self.add(name, some[reported], spent[reported])
+        self.add("covered_steps", some, steps)
+        self.add("covered_seconds", some, seconds)
 
     def _update_newest(self, reports: StepReportTable, earlier: Rows) -> None:
         rows, columns = reports.rows, self._columns
         for name in _NEWEST:
-            values = np.array(reports.fields[name], dtype=np.float64)
+            values = reports.fields[name]
             if name == "loss":
                 self._update_losses(reports, values)
             elif name.endswith("_bytes"):
@@ -134,9 +158,22 @@ class RankSums:
             else:
                 columns[name][rows] = values
         gap = np.where(earlier > 0, reports.at - columns["at"][rows], 0.0)
+        self._leave_out_restarts(reports, gap)
         columns["longest_gap"][rows] = np.maximum(columns["longest_gap"][rows] * _GAP_DECAY, gap)
         columns["at"][rows] = reports.at
         columns["received"][rows] = reports.received
+        new = rows[columns["begun"][rows] == 0]
+        if len(new):
+            columns["begun"][rows[::-1]] = np.where(
+                columns["begun"][rows] == 0, reports.at - reports.amounts["step_seconds"], columns["begun"][rows]
+            )[::-1]  # the first of several reports is written last
+
+    def _leave_out_restarts(self, reports: StepReportTable, gap: Floats) -> None:
+        """Set the gap between two attempts of a run to 0. It is not a pause between steps."""
+        for place in np.flatnonzero(gap > _RESTART_SECONDS).tolist():
+            row, attempt = reports.rows[place], reports.messages[place].attempt
+            if attempt != self._columns["attempt"][row]:
+                gap[place], self._columns["attempt"][row] = 0.0, attempt
 
     def _update_losses(self, reports: StepReportTable, values: Floats) -> None:
         rows, reported = reports.rows, np.ones(len(values), dtype=bool)
@@ -144,7 +181,7 @@ class RankSums:
             reported[place] = reports.messages[place].HasField("loss")
         good = reported & np.isfinite(values)
         self._columns["bad_losses"][rows[good]] = 0
-        self._add("bad_losses", rows[reported & ~good], np.ones(np.count_nonzero(reported & ~good)))
+        self.add("bad_losses", rows[reported & ~good], np.ones(np.count_nonzero(reported & ~good)))
         self._columns["loss"][rows] = np.where(good, values, np.nan)
 
     def _means(self, rows: Rows, before: Mapping[str, Floats]) -> tuple[Rows, dict[str, Floats]]:
@@ -165,8 +202,8 @@ class RankSums:
         return rows, means
 
 
-def _amounts(values: Sequence[float]) -> Floats:
+def _amounts(values: Floats) -> Floats:
     """Return the values with 0 for negative and non-finite ones, which a counter cannot add."""
-    amounts = np.array(values, dtype=np.float64)
+    amounts = values.copy()
     amounts[~(amounts >= 0) | np.isinf(amounts)] = 0.0
     return amounts

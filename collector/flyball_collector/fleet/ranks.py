@@ -3,16 +3,21 @@
 Reports wait until the table is next used and are then written together, so that a rank costs a microsecond or two.
 """
 
-import math
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.fleet.host import HostState
-from flyball_collector.fleet.rank_sums import SUMS, RankSums, StepReportTable
+from flyball_collector.fleet.rank_details import MARK_EVERY_SECONDS, RankDetails
+from flyball_collector.fleet.rank_figures import rank_steps
+from flyball_collector.fleet.rank_sums import RankSums, StepReportTable
+from flyball_collector.fleet.rank_totals import step_totals
 from flyball_collector.fleet.rings import Rings
+from flyball_collector.fleet.run_steps import RankSteps
 from flyball_collector.fleet.step_totals import StepTotals
 from flyball_proto.v1 import telemetry_pb2 as pb
 
@@ -35,10 +40,17 @@ FINE_RANKS = 1024
 
 SECTIONS_EVERY = 4
 
+NAMES_EVERY = 8
+"""The same for sections by name, and for the first report of calls, levels and other details of a rank."""
+
 DISMISS_EVERY_SECONDS = 10.0
 
+MOVED_AFTER_SECONDS = 30.0
+"""A rank that reports from two hosts belongs to two runs with one name. One that is quiet for this long has moved."""
+
 _SECOND = 10**9
-_MAX_WAITING = 8192
+_MAX_WAITING = 4096
+_MORE_THAN_RANKS = 2**32
 
 
 class RankKey(NamedTuple):
@@ -65,6 +77,7 @@ class Ranks:
         self._keys: list[RankKey | None] = []
         self._free: list[int] = []
         self._sums = RankSums()
+        self._details = RankDetails(self._sums)
         self._rings = Rings()
         self._grow(64)
         self._rows: Rows | None = None
@@ -72,6 +85,7 @@ class Ranks:
         self._hosts_of: dict[str, tuple[str, ...]] | None = None
         self._means: dict[str, Floats] = {}
         self._last_dismissal = 0.0
+        self._last_mark = 0.0
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -87,6 +101,9 @@ class Ranks:
         """Advance by a second: add the waiting reports, and remove ranks that are over."""
         self.settle()
         now = now_ns / _SECOND
+        if not 0 <= now - self._last_mark < MARK_EVERY_SECONDS:
+            self._last_mark = now
+            self._details.mark()
         if not 0 <= now - self._last_dismissal < DISMISS_EVERY_SECONDS:
             self._last_dismissal = now
             self._dismiss(now, states)
@@ -117,7 +134,8 @@ class Ranks:
 
     def column(self, name: str) -> Floats:
         """Return a column: one of `SUMS`, `SECTION_SUMS`, `step`, `world_size`, `pid`, `loss`, the peaks, `at`,
-        `received`, `bad_losses` (consecutive non-finite ones) or `longest_gap` (seconds without a report, decaying)."""
+        `received`, `attempt`, `bad_losses` (consecutive non-finite ones) or `longest_gap` (seconds without a report,
+        decaying)."""
         return self._sums[name][self.rows]
 
     @property
@@ -152,20 +170,14 @@ class Ranks:
     def totals(self, now_ns: int, hosts: Iterable[str]) -> dict[str, tuple[StepTotals, ...]]:
         """Return the sums of the ranks that still report, by host."""
         self.settle()
-        columns = [self._sums[name].tolist() for name in ("received", "step", *SUMS, "loss")]
-        limit = now_ns / _SECOND - FORGET_AFTER_SECONDS
-        found = {}
-        for host in hosts:
-            totals: list[StepTotals] = []
-            for (run, rank), row in self._of_host.get(host, {}).items():
-                received, step, steps, seconds, wait, tokens, samples, loss = (column[row] for column in columns)
-                if received >= limit:
-                    known = (_known(wait), _known(tokens), _known(samples), _known(loss))
-                    totals.append(
-                        StepTotals(run, rank, round(received * _SECOND), int(step), int(steps), seconds, *known)
-                    )
-            found[host] = tuple(totals)
-        return found
+        rows_of = {host: self._of_host.get(host, {}) for host in hosts}
+        return step_totals(rows_of, self._sums, self._details, now_ns / _SECOND - FORGET_AFTER_SECONDS)
+
+    def of_run(self, run: str, now_ns: int) -> list[RankSteps]:
+        """Return the steps of each rank of a run. A rank that moved to another host may occur twice."""
+        self.settle()
+        first, end = bisect_left(self.keys, (run,)), bisect_left(self.keys, (run, _MORE_THAN_RANKS))
+        return rank_steps(self.keys[first:end], self.rows[first:end], self._sums, self._details, now_ns / _SECOND)
 
     def forget(self, host: str) -> None:
         """Remove the ranks of a host."""
@@ -210,8 +222,10 @@ class Ranks:
 
     def _write(self, reports: StepReportTable) -> None:
         many = len(self._keys) - len(self._free) > FINE_RANKS
-        sections = not (many and int(reports.received.max()) % SECTIONS_EVERY)
+        second = int(reports.received.max())
+        sections, names = not (many and second % SECTIONS_EVERY), not (many and second % NAMES_EVERY)
         rows, means = self._sums.take(reports, self._rings.counts[reports.rows], sections=sections)
+        self._details.take(reports, names=names)
         self._rings.remember(rows, self._sums["at"][rows], means)
 
     def _new_row(self) -> int | None:
@@ -221,6 +235,7 @@ class Ranks:
             self._grow(min(self._max, 2 * len(self._keys)))
         row = self._free.pop()
         self._sums.clear(row)
+        self._details.clear(row)
         self._rings.clear(row)
         self._changed()
         return row
@@ -240,25 +255,39 @@ class Ranks:
         self._free += range(room - 1, used - 1, -1)
         self._keys += [None] * (room - used)
         self._sums.grow(room)
+        self._details.grow(room)
         self._rings.grow(room)
 
     def _dismiss(self, now: float, states: Mapping[str, HostState]) -> None:
-        """Remove ranks that do not report, except those whose processes still exist."""
+        """Remove ranks that do not report, except those whose processes still exist, and ranks that have moved."""
+        received = self._sums["received"]
+        for row in self._moved(now):
+            self._remove(row)
         rows = self.rows
-        old = rows[now - self._sums["received"][rows] > FORGET_AFTER_SECONDS]
-        for row in old.tolist():
+        for row in rows[now - received[rows] > FORGET_AFTER_SECONDS].tolist():
             key = self._keys[row]
             assert key is not None  # noqa: S101  the row is in use
-            age = now - self._sums["received"][row]
-            if age > KEEP_AT_MAX_SECONDS or not _has_process(states.get(key.host), key.run):
-                del self._of_host[key.host][key.run, key.rank]
-                self._release(row)
+            if now - received[row] > KEEP_AT_MAX_SECONDS or not _has_process(states.get(key.host), key.run):
+                self._remove(row)
+
+    def _moved(self, now: float) -> list[int]:
+        """Return the rows of ranks that report from another host now: the scheduler has restarted their run there."""
+        received, rows = self._sums["received"], self.rows.tolist()
+        moved = []
+        for (one, at), (other, there) in pairwise(zip(self.keys, rows, strict=True)):
+            if one.rank == other.rank and one.run == other.run:
+                older, newer = sorted((at, there), key=received.__getitem__)
+                if now - received[older] > MOVED_AFTER_SECONDS > now - received[newer]:
+                    moved.append(older)
+        return moved
+
+    def _remove(self, row: int) -> None:
+        key = self._keys[row]
+        if key is not None:
+            del self._of_host[key.host][key.run, key.rank]
+            self._release(row)
 
 
 def _has_process(state: HostState | None, run: str) -> bool:
     """Return True if a process on this host belongs to the run."""
     return state is not None and state.tenancy is not None and any(m.run == run for m in state.tenancy.members)
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value

@@ -6,14 +6,11 @@ from enum import StrEnum
 from itertools import count
 from typing import NamedTuple
 
+from flyball_collector.fleet.common_labels import CLIENT, JOB, CommonLabels
 from flyball_collector.fleet.host import HostState
 from flyball_proto.v1 import telemetry_pb2 as pb
 
-CLIENT = "client"
 _TORCHRUN = "torchrun"
-JOB = "job"
-"""The label of a client's process with the run that its job has without a client."""
-
 END_AFTER_SECONDS = 30.0
 NOT_REPORTING_AFTER_SECONDS = 10.0
 FORGET_AFTER_SECONDS = 86_400.0
@@ -24,21 +21,6 @@ MAX_ENDED = 1024
 FORGET_EVERY_SECONDS = 60.0
 
 _SECOND = 10**9
-_OF_PROCESS = frozenset(
-    {
-        JOB,
-        "container",
-        "container_name",
-        "local_rank",
-        "mig_instance",
-        "pod",
-        "pod_uid",
-        "slurm_step",
-        "torchrun_restarts",
-    }
-)
-"""Labels of a process rather than of its run."""
-
 Members = Sequence[pb.Member]
 
 
@@ -79,7 +61,7 @@ class _Seen:
     gpus: set[tuple[str, str]] = field(default_factory=set)
     ranks: set[int] = field(default_factory=set)
     world_size: int = 0
-    labels: dict[str, str] | None = None
+    labels: CommonLabels = field(default_factory=CommonLabels)
 
     def add(self, host: str, members: Members) -> None:
         self.hosts.add(host)
@@ -95,8 +77,7 @@ class _Seen:
                 self.ranks.add(member.rank)
                 self.world_size = max(self.world_size, member.world_size)
             self.gpus.update((host, gpu) for gpu in member.gpus)
-            own = {label: value for label, value in member.labels.items() if label not in _OF_PROCESS}
-            self.labels = own if self.labels is None else dict(self.labels.items() & own.items())
+        self.labels.add(members)
 
 
 @dataclass(slots=True)
@@ -228,14 +209,20 @@ class FleetRuns:
         """Return a run as its processes describe it. Its phase and when it was last seen are not known yet."""
         seen = self._processes[name].seen if name in self._processes else parts[0].seen
         members = [(host, member) for part in parts for host, of in part.of_host.items() for member in of]
+        labels = dict(seen.labels.labels or {})
         if members:
+            current = CommonLabels()
+            current.add([member for _, member in members])
+            labels = dict(current.labels or {})
             hosts = {host for host, _ in members}
             gpus = {(host, gpu) for host, member in members for gpu in member.gpus}
             ranks = {member.rank for _, member in members if member.world_size}
+            world_size = max(member.world_size for _, member in members)  # a new attempt may have fewer ranks
         else:
             hosts = {host for part in parts for host in part.seen.hosts}
             gpus = {gpu for part in parts for gpu in part.seen.gpus}
             ranks = {rank for part in parts for rank in part.seen.ranks}
+            world_size = max(part.seen.world_size for part in parts)
         return FleetRun(
             name,
             RunPhase.RUNNING,
@@ -245,10 +232,10 @@ class FleetRuns:
             len(gpus),
             len(members),
             len(ranks) or None,
-            max(part.seen.world_size for part in parts) or None,
+            world_size or None,
             min(part.seen.started_ns for part in parts),
             0,
-            dict(seen.labels or {}),
+            labels,
         )
 
     def _current(

@@ -3,6 +3,15 @@
 from typing import NamedTuple
 
 
+class CallTotals(NamedTuple):
+    """The calls of one rank to a service since its first report."""
+
+    service: str
+    calls: int
+    seconds: float
+    errors: int
+
+
 class StepTotals(NamedTuple):
     """The sums of one rank since its first report; `None` where it has never reported the value."""
 
@@ -16,3 +25,5 @@ class StepTotals(NamedTuple):
     tokens: float | None
     samples: float | None
     loss: float | None
+    device_seconds: float | None = None
+    calls: tuple[CallTotals, ...] = ()

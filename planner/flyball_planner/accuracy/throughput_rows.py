@@ -53,7 +53,7 @@ VARIANT_SPREAD = 0.2
 padding or other norms and activations. Assumed."""
 
 
-class Run(Struct, frozen=True):
+class ThroughputRun(Struct, frozen=True):
     """A row as the planner sees it."""
 
     subject: TransformerShape | ModelCost
@@ -68,7 +68,7 @@ class Run(Struct, frozen=True):
         return float(self.training.global_batch * self.training.sequence)
 
 
-def run_of(row: RowConfiguration) -> Run:
+def run_of(row: RowConfiguration) -> ThroughputRun:
     """Return the run that a row describes; raises `Unsuited` if it is incomplete."""
     if row.count("n_gpus", 1) > 1 and not any(row[name] for name in ("tp", "pp", "dp", "zero_or_fsdp")):
         raise Unsuited("the row has no layout")
@@ -87,7 +87,7 @@ def run_of(row: RowConfiguration) -> Run:
     if usual := re.search(r"batch not in the table \(script default (\d+)\)", row["notes"]):
         layout = replace(layout, micro_batch=int(usual[1]))
         training = replace(training, global_batch=layout.micro_batch * layout.data)
-    return Run(subject, training, layout, machine, spread)
+    return ThroughputRun(subject, training, layout, machine, spread)
 
 
 def _usual_interleave(subject: TransformerShape | ModelCost, pipeline: int) -> int:

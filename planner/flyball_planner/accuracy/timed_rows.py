@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from flyball_planner.accuracy.result import Skipped, Unsuited
 from flyball_planner.accuracy.tables import TableRow
-from flyball_planner.accuracy.throughput_rows import Run, run_of
+from flyball_planner.accuracy.throughput_rows import ThroughputRun, run_of
 from flyball_planner.layouts.layout import Layouts
 from flyball_planner.timing.estimate import flops_per_sample
 from flyball_planner.timing.work import Work, join
@@ -22,7 +22,7 @@ class Timed(Struct, frozen=True):
     """A row with its run, its work, and its measured step."""
 
     row: TableRow
-    run: Run
+    run: ThroughputRun
     work: Work
     seconds: float
 
@@ -53,7 +53,7 @@ def timed_rows(rows: Sequence[TableRow], metric: str) -> TimedRows:
     return TimedRows(timed, ineligible, unpredicted)
 
 
-def measured_seconds(row: TableRow, run: Run) -> float:
+def measured_seconds(row: TableRow, run: ThroughputRun) -> float:
     """Return the seconds of a step from whichever column is available."""
     devices = run.machine.devices
     if seconds := row.shown("step_time_s"):
@@ -70,7 +70,7 @@ def measured_seconds(row: TableRow, run: Run) -> float:
     raise Unsuited("the row has neither a step time nor a rate")
 
 
-def _model_flops(run: Run) -> float:
+def _model_flops(run: ThroughputRun) -> float:
     return flops_per_sample(run.subject, run.training) * run.training.global_batch
 
 

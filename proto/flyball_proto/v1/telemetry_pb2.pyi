@@ -34,6 +34,7 @@ class AgentMessage(_message.Message):
     RECORDS_FIELD_NUMBER: _builtins.int
     LOST_FIELD_NUMBER: _builtins.int
     GOODBYE_FIELD_NUMBER: _builtins.int
+    CAPTURED_FIELD_NUMBER: _builtins.int
     SENT_BOOT_NS_FIELD_NUMBER: _builtins.int
     ECHO_FIELD_NUMBER: _builtins.int
     sent_boot_ns: _builtins.int
@@ -59,6 +60,10 @@ class AgentMessage(_message.Message):
         """an orderly end: the host does not count as lost"""
 
     @_builtins.property
+    def captured(self) -> Global___Captured:
+        """only after an order"""
+
+    @_builtins.property
     def echo(self) -> Global___Echo:
         """the times of the collector's newest message, for the clock offset"""
 
@@ -71,14 +76,15 @@ class AgentMessage(_message.Message):
         records: Global___Records | None = ...,
         lost: Global___Lost | None = ...,
         goodbye: Global___Goodbye | None = ...,
+        captured: Global___Captured | None = ...,
         sent_boot_ns: _builtins.int = ...,
         echo: Global___Echo | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["definition", b"definition", "echo", b"echo", "goodbye", b"goodbye", "hello", b"hello", "inventory", b"inventory", "kind", b"kind", "lost", b"lost", "records", b"records"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["captured", b"captured", "definition", b"definition", "echo", b"echo", "goodbye", b"goodbye", "hello", b"hello", "inventory", b"inventory", "kind", b"kind", "lost", b"lost", "records", b"records"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["definition", b"definition", "echo", b"echo", "goodbye", b"goodbye", "hello", b"hello", "inventory", b"inventory", "kind", b"kind", "lost", b"lost", "records", b"records", "sent_boot_ns", b"sent_boot_ns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["captured", b"captured", "definition", b"definition", "echo", b"echo", "goodbye", b"goodbye", "hello", b"hello", "inventory", b"inventory", "kind", b"kind", "lost", b"lost", "records", b"records", "sent_boot_ns", b"sent_boot_ns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["hello", "inventory", "definition", "records", "lost", "goodbye"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["hello", "inventory", "definition", "records", "lost", "goodbye", "captured"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -94,6 +100,8 @@ class CollectorMessage(_message.Message):
     REWIND_FIELD_NUMBER: _builtins.int
     REPLAY_GRANT_FIELD_NUMBER: _builtins.int
     SETTINGS_FIELD_NUMBER: _builtins.int
+    CAPTURE_FIELD_NUMBER: _builtins.int
+    CAPTURE_NEXT_FIELD_NUMBER: _builtins.int
     SENT_NS_FIELD_NUMBER: _builtins.int
     sent_ns: _builtins.int
     """the collector's clock when it sent this message"""
@@ -111,6 +119,10 @@ class CollectorMessage(_message.Message):
     def replay_grant(self) -> Global___ReplayGrant: ...
     @_builtins.property
     def settings(self) -> Global___AgentSettings: ...
+    @_builtins.property
+    def capture(self) -> Global___CaptureOrder: ...
+    @_builtins.property
+    def capture_next(self) -> Global___CaptureNext: ...
     def __init__(
         self,
         *,
@@ -120,13 +132,15 @@ class CollectorMessage(_message.Message):
         rewind: Global___Rewind | None = ...,
         replay_grant: Global___ReplayGrant | None = ...,
         settings: Global___AgentSettings | None = ...,
+        capture: Global___CaptureOrder | None = ...,
+        capture_next: Global___CaptureNext | None = ...,
         sent_ns: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["acknowledgement", b"acknowledgement", "kind", b"kind", "refused", b"refused", "replay_grant", b"replay_grant", "rewind", b"rewind", "settings", b"settings", "welcome", b"welcome"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["acknowledgement", b"acknowledgement", "capture", b"capture", "capture_next", b"capture_next", "kind", b"kind", "refused", b"refused", "replay_grant", b"replay_grant", "rewind", b"rewind", "settings", b"settings", "welcome", b"welcome"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acknowledgement", b"acknowledgement", "kind", b"kind", "refused", b"refused", "replay_grant", b"replay_grant", "rewind", b"rewind", "sent_ns", b"sent_ns", "settings", b"settings", "welcome", b"welcome"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acknowledgement", b"acknowledgement", "capture", b"capture", "capture_next", b"capture_next", "kind", b"kind", "refused", b"refused", "replay_grant", b"replay_grant", "rewind", b"rewind", "sent_ns", b"sent_ns", "settings", b"settings", "welcome", b"welcome"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["welcome", "acknowledgement", "refused", "rewind", "replay_grant", "settings"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["welcome", "acknowledgement", "refused", "rewind", "replay_grant", "settings", "capture", "capture_next"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -612,6 +626,10 @@ class Member(_message.Message):
     COMMAND_FIELD_NUMBER: _builtins.int
     GPUS_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    GROUP_FIELD_NUMBER: _builtins.int
+    POLICY_FIELD_NUMBER: _builtins.int
+    CLIENT_VERSION_FIELD_NUMBER: _builtins.int
     pid: _builtins.int
     started_ns: _builtins.int
     run: _builtins.str
@@ -622,6 +640,14 @@ class Member(_message.Message):
     source: _builtins.str
     """client, slurm, kubernetes, torchrun, cgroup or process"""
     command: _builtins.str
+    attempt: _builtins.int
+    """of the run, as the client counts its restarts"""
+    group: _builtins.str
+    """the job that the client found in its environment; empty: not known"""
+    policy: _builtins.str
+    """off, ask or auto: which adjustments the client accepts; empty: not known"""
+    client_version: _builtins.str
+    """empty: no client, or one that does not report it"""
     @_builtins.property
     def gpus(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """UUIDs"""
@@ -643,10 +669,14 @@ class Member(_message.Message):
         command: _builtins.str = ...,
         gpus: _abc.Iterable[_builtins.str] | None = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        attempt: _builtins.int = ...,
+        group: _builtins.str = ...,
+        policy: _builtins.str = ...,
+        client_version: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "gpus", b"gpus", "labels", b"labels", "pid", b"pid", "rank", b"rank", "run", b"run", "source", b"source", "started_ns", b"started_ns", "user", b"user", "world_size", b"world_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "client_version", b"client_version", "command", b"command", "gpus", b"gpus", "group", b"group", "labels", b"labels", "pid", b"pid", "policy", b"policy", "rank", b"rank", "run", b"run", "source", b"source", "started_ns", b"started_ns", "user", b"user", "world_size", b"world_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -787,6 +817,10 @@ class StepReport(_message.Message):
     SECTION_SECONDS_FIELD_NUMBER: _builtins.int
     LEVELS_FIELD_NUMBER: _builtins.int
     UID_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    CALLS_FIELD_NUMBER: _builtins.int
+    DEVICE_SECONDS_FIELD_NUMBER: _builtins.int
+    DROPPED_FIELD_NUMBER: _builtins.int
     run: _builtins.str
     rank: _builtins.int
     world_size: _builtins.int
@@ -806,10 +840,18 @@ class StepReport(_message.Message):
     reserved_peak_bytes: _builtins.int
     uid: _builtins.int
     """reported by the kernel, not by the process"""
+    attempt: _builtins.int
+    """counts the restarts of the run; the step may go back when it changes"""
+    device_seconds: _builtins.float
+    """time in which the device computed, if it was measured"""
+    dropped: _builtins.int
+    """values and names that the client or the agent could not keep"""
     @_builtins.property
     def section_seconds(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]: ...
     @_builtins.property
     def levels(self) -> _containers.RepeatedCompositeFieldContainer[Global___LevelReport]: ...
+    @_builtins.property
+    def calls(self) -> _containers.RepeatedCompositeFieldContainer[Global___CallReport]: ...
     def __init__(
         self,
         *,
@@ -829,15 +871,21 @@ class StepReport(_message.Message):
         section_seconds: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
         levels: _abc.Iterable[Global___LevelReport] | None = ...,
         uid: _builtins.int = ...,
+        attempt: _builtins.int = ...,
+        calls: _abc.Iterable[Global___CallReport] | None = ...,
+        device_seconds: _builtins.float | None = ...,
+        dropped: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_allocated_peak_bytes", b"_allocated_peak_bytes", "_data_wait_seconds", b"_data_wait_seconds", "_loss", b"_loss", "_reserved_peak_bytes", b"_reserved_peak_bytes", "_samples", b"_samples", "_tokens", b"_tokens", "allocated_peak_bytes", b"allocated_peak_bytes", "data_wait_seconds", b"data_wait_seconds", "loss", b"loss", "reserved_peak_bytes", b"reserved_peak_bytes", "samples", b"samples", "tokens", b"tokens"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_allocated_peak_bytes", b"_allocated_peak_bytes", "_data_wait_seconds", b"_data_wait_seconds", "_device_seconds", b"_device_seconds", "_loss", b"_loss", "_reserved_peak_bytes", b"_reserved_peak_bytes", "_samples", b"_samples", "_tokens", b"_tokens", "allocated_peak_bytes", b"allocated_peak_bytes", "data_wait_seconds", b"data_wait_seconds", "device_seconds", b"device_seconds", "loss", b"loss", "reserved_peak_bytes", b"reserved_peak_bytes", "samples", b"samples", "tokens", b"tokens"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allocated_peak_bytes", b"_allocated_peak_bytes", "_data_wait_seconds", b"_data_wait_seconds", "_loss", b"_loss", "_reserved_peak_bytes", b"_reserved_peak_bytes", "_samples", b"_samples", "_tokens", b"_tokens", "allocated_peak_bytes", b"allocated_peak_bytes", "data_wait_seconds", b"data_wait_seconds", "levels", b"levels", "loss", b"loss", "pid", b"pid", "rank", b"rank", "reserved_peak_bytes", b"reserved_peak_bytes", "run", b"run", "samples", b"samples", "section_seconds", b"section_seconds", "step", b"step", "step_seconds", b"step_seconds", "steps", b"steps", "tokens", b"tokens", "uid", b"uid", "world_size", b"world_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allocated_peak_bytes", b"_allocated_peak_bytes", "_data_wait_seconds", b"_data_wait_seconds", "_device_seconds", b"_device_seconds", "_loss", b"_loss", "_reserved_peak_bytes", b"_reserved_peak_bytes", "_samples", b"_samples", "_tokens", b"_tokens", "allocated_peak_bytes", b"allocated_peak_bytes", "attempt", b"attempt", "calls", b"calls", "data_wait_seconds", b"data_wait_seconds", "device_seconds", b"device_seconds", "dropped", b"dropped", "levels", b"levels", "loss", b"loss", "pid", b"pid", "rank", b"rank", "reserved_peak_bytes", b"reserved_peak_bytes", "run", b"run", "samples", b"samples", "section_seconds", b"section_seconds", "step", b"step", "step_seconds", b"step_seconds", "steps", b"steps", "tokens", b"tokens", "uid", b"uid", "world_size", b"world_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__allocated_peak_bytes: _TypeAlias = _typing.Literal["allocated_peak_bytes"]  # noqa: Y015
     _WhichOneofArgType__allocated_peak_bytes: _TypeAlias = _typing.Literal["_allocated_peak_bytes", b"_allocated_peak_bytes"]  # noqa: Y015
     _WhichOneofReturnType__data_wait_seconds: _TypeAlias = _typing.Literal["data_wait_seconds"]  # noqa: Y015
     _WhichOneofArgType__data_wait_seconds: _TypeAlias = _typing.Literal["_data_wait_seconds", b"_data_wait_seconds"]  # noqa: Y015
+    _WhichOneofReturnType__device_seconds: _TypeAlias = _typing.Literal["device_seconds"]  # noqa: Y015
+    _WhichOneofArgType__device_seconds: _TypeAlias = _typing.Literal["_device_seconds", b"_device_seconds"]  # noqa: Y015
     _WhichOneofReturnType__loss: _TypeAlias = _typing.Literal["loss"]  # noqa: Y015
     _WhichOneofArgType__loss: _TypeAlias = _typing.Literal["_loss", b"_loss"]  # noqa: Y015
     _WhichOneofReturnType__reserved_peak_bytes: _TypeAlias = _typing.Literal["reserved_peak_bytes"]  # noqa: Y015
@@ -851,6 +899,8 @@ class StepReport(_message.Message):
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__data_wait_seconds) -> _WhichOneofReturnType__data_wait_seconds | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__device_seconds) -> _WhichOneofReturnType__device_seconds | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__loss) -> _WhichOneofReturnType__loss | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__reserved_peak_bytes) -> _WhichOneofReturnType__reserved_peak_bytes | None: ...
@@ -860,6 +910,38 @@ class StepReport(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__tokens) -> _WhichOneofReturnType__tokens | None: ...
 
 Global___StepReport: _TypeAlias = StepReport  # noqa: Y015
+
+@_typing.final
+class CallReport(_message.Message):
+    """Calls to a service within the steps."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SERVICE_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    SECONDS_FIELD_NUMBER: _builtins.int
+    ERRORS_FIELD_NUMBER: _builtins.int
+    service: _builtins.str
+    count: _builtins.int
+    seconds: _builtins.float
+    errors: _builtins.int
+    def __init__(
+        self,
+        *,
+        service: _builtins.str = ...,
+        count: _builtins.int = ...,
+        seconds: _builtins.float | None = ...,
+        errors: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_seconds", b"_seconds", "seconds", b"seconds"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seconds", b"_seconds", "count", b"count", "errors", b"errors", "seconds", b"seconds", "service", b"service"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__seconds: _TypeAlias = _typing.Literal["seconds"]  # noqa: Y015
+    _WhichOneofArgType__seconds: _TypeAlias = _typing.Literal["_seconds", b"_seconds"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__seconds) -> _WhichOneofReturnType__seconds | None: ...
+
+Global___CallReport: _TypeAlias = CallReport  # noqa: Y015
 
 @_typing.final
 class LevelReport(_message.Message):
@@ -1136,6 +1218,151 @@ class ReplayGrant(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReplayGrant: _TypeAlias = ReplayGrant  # noqa: Y015
+
+@_typing.final
+class CaptureOrder(_message.Message):
+    """The agent must capture something of a process: its stacks, a trace of some steps …"""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    WHAT_FIELD_NUMBER: _builtins.int
+    RUN_FIELD_NUMBER: _builtins.int
+    RANK_FIELD_NUMBER: _builtins.int
+    PID_FIELD_NUMBER: _builtins.int
+    STEPS_FIELD_NUMBER: _builtins.int
+    SECONDS_FIELD_NUMBER: _builtins.int
+    MAX_BYTES_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    what: _builtins.str
+    """stacks, trace, syncs, memory or measure"""
+    run: _builtins.str
+    rank: _builtins.int
+    pid: _builtins.int
+    """as in Member"""
+    steps: _builtins.int
+    seconds: _builtins.int
+    """time limit"""
+    max_bytes: _builtins.int
+    """of the result"""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        what: _builtins.str = ...,
+        run: _builtins.str = ...,
+        rank: _builtins.int = ...,
+        pid: _builtins.int = ...,
+        steps: _builtins.int = ...,
+        seconds: _builtins.int = ...,
+        max_bytes: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "max_bytes", b"max_bytes", "pid", b"pid", "rank", b"rank", "run", b"run", "seconds", b"seconds", "steps", b"steps", "what", b"what"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CaptureOrder: _TypeAlias = CaptureOrder  # noqa: Y015
+
+@_typing.final
+class Captured(_message.Message):
+    """The progress of an order, or a part of its result. One part is sent at a time: the next one follows a CaptureNext."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _State:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _StateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[Captured._State.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        UNKNOWN: Captured._State.ValueType  # 0
+        ACCEPTED: Captured._State.ValueType  # 1
+        RUNNING: Captured._State.ValueType  # 2
+        FAILED: Captured._State.ValueType  # 3
+        DATA: Captured._State.ValueType  # 4
+
+    class State(_State, metaclass=_StateEnumTypeWrapper): ...
+    UNKNOWN: Captured.State.ValueType  # 0
+    ACCEPTED: Captured.State.ValueType  # 1
+    RUNNING: Captured.State.ValueType  # 2
+    FAILED: Captured.State.ValueType  # 3
+    DATA: Captured.State.ValueType  # 4
+
+    ID_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    DETAIL_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    FILE_NAME_FIELD_NUMBER: _builtins.int
+    SIZE_BYTES_FIELD_NUMBER: _builtins.int
+    OFFSET_FIELD_NUMBER: _builtins.int
+    DATA_FIELD_NUMBER: _builtins.int
+    SHA256_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    state: Global___Captured.State.ValueType
+    detail: _builtins.str
+    """progress, the reason of a failure, or a remark about the result; untrusted text"""
+    source: _builtins.str
+    """py-spy, signal, kernel or client"""
+    file_name: _builtins.str
+    size_bytes: _builtins.int
+    """of the whole result"""
+    offset: _builtins.int
+    """of this part"""
+    data: _builtins.bytes
+    sha256: _builtins.bytes
+    """of the whole result"""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        state: Global___Captured.State.ValueType = ...,
+        detail: _builtins.str = ...,
+        source: _builtins.str = ...,
+        file_name: _builtins.str = ...,
+        size_bytes: _builtins.int = ...,
+        offset: _builtins.int = ...,
+        data: _builtins.bytes = ...,
+        sha256: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "detail", b"detail", "file_name", b"file_name", "id", b"id", "offset", b"offset", "sha256", b"sha256", "size_bytes", b"size_bytes", "source", b"source", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Captured: _TypeAlias = Captured  # noqa: Y015
+
+@_typing.final
+class CaptureNext(_message.Message):
+    """The collector has stored the result up to `offset`, and asks for the rest. With `forget` it needs no more."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    OFFSET_FIELD_NUMBER: _builtins.int
+    FORGET_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    offset: _builtins.int
+    forget: _builtins.bool
+    reason: _builtins.str
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        offset: _builtins.int = ...,
+        forget: _builtins.bool = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["forget", b"forget", "id", b"id", "offset", b"offset", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CaptureNext: _TypeAlias = CaptureNext  # noqa: Y015
 
 @_typing.final
 class Inventory(_message.Message):

@@ -83,6 +83,22 @@ async def test_step_reports_reach_the_tick(server: RunSocket) -> None:
     await until_true(lambda: not server.registry.clients())
 
 
+async def test_a_run_that_has_left_before_it_is_read_counts(server: RunSocket) -> None:
+    """A short training may end before the agent reads: nothing that it sent is lost."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as short:
+        short.connect(str(server.path))
+        lines = [HELLO, STEPS, {**STEPS, "step": 12}, {"kind": "goodbye"}]
+        short.sendall(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    reports: list[int] = []
+
+    def reported() -> bool:
+        reports.extend(each.steps for each in server.registry.take_reports())
+        return bool(reports)
+
+    await until_true(reported)
+    assert reports == [4]
+
+
 async def test_anybody_may_connect(server: RunSocket) -> None:
     """The mode of the socket file permits every user to report."""
     assert stat.S_IMODE(server.path.stat().st_mode) == 0o666
@@ -286,7 +302,8 @@ json_values = st.recursive(
 )
 fields = st.sampled_from(
     ("run", "rank", "world_size", "labels", "total_steps", "step", "steps", "step_seconds", "loss", "tokens",
-     "section_seconds", "levels")
+     "section_seconds", "levels", "attempt", "group", "total_samples", "policy", "client", "calls", "device_seconds",
+     "dropped")
 )  # fmt: skip
 messages = st.builds(
     lambda kind, rest: json.dumps({"kind": kind, **rest}).encode(),

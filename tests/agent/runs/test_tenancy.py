@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -142,3 +143,40 @@ def test_a_real_process_is_attributed() -> None:
     assert (member.rank, member.world_size) == (2, 4)
     assert member.command.endswith("-c input()")
     assert abs(member.started_ns - time.time_ns()) < 60 * 10**9
+
+
+def test_a_client_without_a_visible_process_is_a_member(proc: Path) -> None:
+    """Each has its run, rank and the user that the kernel reports; no file of another process is read for it."""
+    add_process(proc, 0, FLYBALL_RUN="another")
+    clients = {-rank: ReportingProcess(0, 1000, "tiny", rank, 3, {}, attempt=rank) for rank in (1, 2)}
+    members = reader(proc).read([], clients).members
+    assert [(m.pid, m.run, m.rank, m.user, m.attempt, m.started_ns) for m in members] == [
+        (0, "tiny", 2, "ada", 2, 0),
+        (0, "tiny", 1, "ada", 1, 0),
+    ]
+
+
+def test_a_new_attempt_is_a_change(proc: Path) -> None:
+    """The member has the attempt, group, policy and version of its client, and none of them without a client."""
+    add_process(proc, 7)
+    tenancy = reader(proc)
+    before = ReportingProcess(7, 1000, "tiny", 0, 1, {}, group="slurm-9", policy="ask", version="0.2.0")
+    (member,) = tenancy.read([], {7: before}).members
+    assert (member.attempt, member.group, member.policy, member.client_version) == (0, "slurm-9", "ask", "0.2.0")
+    (member,) = tenancy.read([], {7: replace(before, attempt=1)}).members
+    assert member.attempt == 1
+    (member,) = tenancy.read(on_gpus(7, "GPU-a"), {}).members
+    assert (member.attempt, member.group, member.policy, member.client_version) == (0, "", "", "")
+
+
+def test_the_launcher_of_a_run_is_not_a_rank(proc: Path) -> None:
+    """torchrun has the variables of the run but no GPU; its ranks report, and one has not connected yet."""
+    for pid, rank in ((40, ""), (41, "0"), (42, "1")):
+        add_process(proc, pid, FLYBALL_RUN="llama", FLYBALL_LABELS="team=nlp", RANK=rank, WORLD_SIZE="2")
+    client = ReportingProcess(41, 1000, "llama", 0, 2, {"seed": "7"})
+    members = reader(proc).read(on_gpus(41, "GPU-a") + on_gpus(42, "GPU-b"), {41: client}).members
+    assert [(m.pid, m.run, m.rank, m.world_size, m.source) for m in members] == [
+        (41, "llama", 0, 2, "client"),
+        (42, "llama", 1, 2, "environment"),
+    ]
+    assert dict(members[0].labels) == {"team": "nlp", "seed": "7", "job": "llama"}

@@ -200,3 +200,36 @@ def test_each_process_belongs_to_one_run(changes: list[tuple[str, list[tuple[str
         assert all(run.phase is RunPhase.RUNNING for run in runs.values() if run.processes)
         hosts.runs._shapes.clear()
         assert hosts.all() == runs
+
+
+def test_the_labels_of_a_client_count_although_its_process_was_seen_before() -> None:
+    """A rank holds its GPU before its client connects, and others never have one; total_steps is of the whole run."""
+    hosts = Hosts()
+    without = [member("bert", rank, 2, source="environment", labels={"team": "nlp"}) for rank in (0, 1)]
+    hosts.hold(a=without)
+    assert hosts.all()["bert"].labels == {"team": "nlp"}
+    client = member("bert", 0, 2, source="client", labels={"team": "nlp", "total_steps": "100", "job": "bert"})
+    hosts.hold(a=[client, without[1]])
+    run = hosts.all()["bert"]
+    assert run.labels == {"team": "nlp", "total_steps": "100"}
+    assert (len(hosts.all()), run.ranks, run.processes, run.source) == (1, 2, 2, "client")
+    hosts.hold(a=[])
+    hosts.hold(END_AFTER + 1)
+    run = hosts.all()["bert"]
+    assert (run.phase, run.labels) == (RunPhase.ENDED, {"team": "nlp", "total_steps": "100"})
+
+
+def test_a_new_attempt_may_have_other_labels_and_fewer_ranks() -> None:
+    """A run that is continued with more steps has the new number, also after its end."""
+    hosts = Hosts()
+    first, second = ({"total_steps": steps} for steps in ("100", "200"))
+    hosts.hold(a=[member("bert", rank, 2, source="client", labels=first) for rank in (0, 1)])
+    assert (hosts.all()["bert"].ranks, hosts.all()["bert"].world_size) == (2, 2)
+    hosts.hold(a=[])
+    hosts.hold(a=[member("bert", 0, 1, source="client", labels=second, attempt=1)])
+    run = hosts.all()["bert"]
+    assert (run.labels, run.ranks, run.world_size) == (second, 1, 1)
+    hosts.hold(a=[])
+    hosts.hold(END_AFTER + 1)
+    run = hosts.all()["bert"]
+    assert (run.phase, run.labels) == (RunPhase.ENDED, second)

@@ -12,14 +12,14 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _MARKS = 64
-_FIRST_SPACING = 10.0  # seconds between marks; doubles each time all marks are used
+_FIRST_SPACING = 2.0  # seconds between marks; doubles each time all marks are used
 _LEAST = 5  # marks
 _SURE = 1.645  # standard deviations of a 90 % interval
 
 
 @dataclass(frozen=True, slots=True)
 class RemainingTime:
-    """The remaining seconds along runs; NaN if the number of steps is unknown or too little was seen."""
+    """The remaining seconds along runs; NaN if the number of steps and samples is unknown or too little was seen."""
 
     seconds: Floats
     low: Floats
@@ -31,7 +31,7 @@ class RunProgress:
 
     def __init__(self) -> None:
         unknown = ((_MARKS,), float("nan"))
-        self._kept = SubjectArrays(times=unknown, steps=unknown, used=0, spacing=_FIRST_SPACING)
+        self._kept = SubjectArrays(times=unknown, steps=unknown, used=0, spacing=_FIRST_SPACING, attempt=0.0)
 
     def mark(self, runs: RunView) -> None:
         """Note the current progress of each run."""
@@ -41,7 +41,9 @@ class RunProgress:
         last = np.maximum(used - 1, 0)
         places = np.arange(len(used))
         last_step, last_at = self._kept["steps"][places, last], self._kept["times"][places, last]
-        restarted = (used > 0) & ((step < last_step) | (at < last_at))  # from a checkpoint
+        attempt = runs.quantile(runs.ranks.column("attempt"), 1.0)
+        restarted = (used > 0) & ((step < last_step) | (at < last_at) | (attempt != self._kept["attempt"]))
+        self._kept["attempt"][:] = attempt
         used[restarted], self._kept["spacing"][restarted] = 0, _FIRST_SPACING
         due = (used == 0) | ((step > last_step) & (at - last_at >= self._kept["spacing"]))
         self._thin(np.flatnonzero(due & (used >= _MARKS)))
@@ -69,7 +71,7 @@ class RunProgress:
         mean, whole = _mean_step(passed, done, late), _mean_step(passed, done, inside)
         newest = np.maximum(used - 1, 0)
         at_step = steps[np.arange(len(used)), newest]
-        left = np.maximum(runs.total_steps - at_step, 0.0)
+        left = np.maximum(_total_steps(runs) - at_step, 0.0)
         seconds = left * mean - (now - times[np.arange(len(used)), newest])
         noise = left * _uncertainty(passed, done, inside, mean, left)
         drift = left * (whole - mean)
@@ -79,6 +81,17 @@ class RunProgress:
             np.where(known, np.maximum(seconds + np.minimum(drift, 0) - noise, 0), np.nan),
             np.where(known, np.maximum(seconds + np.maximum(drift, 0) + noise, 0), np.nan),
         )
+
+
+def _total_steps(runs: RunView) -> Floats:
+    """Return the total number of steps. If only the number of samples is known, it follows from those of a step."""
+    if np.isnan(runs.total_samples).all():
+        return runs.total_steps
+    samples, steps = runs.ranks.column("samples"), runs.ranks.column("steps")
+    of_step = np.divide(samples, steps, out=np.full(len(steps), np.nan), where=steps > 0)
+    of_step = runs.sum(of_step)
+    total = np.divide(runs.total_samples, of_step, out=np.full(len(of_step), np.nan), where=of_step > 0)
+    return np.where(np.isnan(runs.total_steps), total, runs.total_steps)
 
 
 def _mean_step(passed: Floats, done: Floats, of: Flags) -> Floats:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyball_collector.diagnosis.cadence import Cadence
+from flyball_collector.diagnosis.cadence import Cadence, is_small_fleet
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import EventKind
 from flyball_collector.diagnosis.runs.remaining_time import RunProgress
@@ -15,6 +15,8 @@ from flyball_collector.diagnosis.seen_metrics import ANY_STEP
 from flyball_collector.diagnosis.view import View
 
 EVERY_SECONDS = 10
+FINE_SECONDS = 2
+"""The same for a small fleet, so that a short run has a remaining time too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +46,10 @@ class RunFigureTable:
         self._runs = runs
         self._progress = RunProgress()
         self._cadence = Cadence(EVERY_SECONDS, 3, always=True)
+        self._fine = Cadence(FINE_SECONDS, always=True)
 
     def observe(self, view: View) -> Iterable[Claims]:
-        if not self._cadence.due(view):
+        if not (self._fine if is_small_fleet(view) else self._cadence).due(view):
             return ()
         runs = self._runs.of(view)
         if not len(runs.keys):

@@ -22,6 +22,8 @@ HOLDERS_EVERY_SECONDS = 5.0
 TOTAL_STEPS = "total_steps"
 """The label with the total number of steps of a run."""
 
+TOTAL_SAMPLES = "total_samples"
+"""The label with the total number of samples of a run, over all its ranks."""
 
 Work = frozenset[tuple[str, ...]]
 """The runs whose processes hold a GPU; if there are none, the user, command and host of the processes."""
@@ -41,6 +43,7 @@ class RunView:
     run_of_gpu: Places  # along the view's GPUs: position of the run that holds it; −1: none
     work_of_gpu: Places  # along the view's GPUs: equal for GPUs with the same work, reporting or not; −1: unknown
     total_steps: Floats  # along runs: total number of steps; NaN: unknown
+    total_samples: Floats  # the same of samples
     started: Mapping[str, float]  # run whose processes hold GPUs → start time of the last one
 
     @cached_property
@@ -63,6 +66,13 @@ class RunView:
             return np.zeros(len(self.runs), dtype=np.int64)
         counts: Places = np.add.reduceat(~np.isnan(values), self.starts, dtype=np.int64)
         return counts
+
+    def sum(self, values: Floats) -> Floats:
+        """Return for each run the sum of the known values; unknown if none is known."""
+        if not len(values):
+            return np.empty(0)
+        sums = np.add.reduceat(np.nan_to_num(values), self.starts)
+        return np.where(self.known(values) > 0, sums, np.nan)
 
     def share(self, flags: Flags) -> Floats:
         """Return for each run the share of ranks with a true flag."""
@@ -98,6 +108,7 @@ class _Holders:
     work_of: dict[tuple[str, str], Work]  # (host, GPU) → its work
     started: dict[str, float]  # run whose client processes hold GPUs → start time of the last one, in seconds
     total_steps: dict[str, float]  # run → total number of steps, if known
+    total_samples: dict[str, float]
 
 
 class Runs:
@@ -107,7 +118,7 @@ class Runs:
         self._view: View | None = None
         self._made: RunView | None = None
         self._tenancies: Sequence[object] = ()  # compared by identity
-        self._holders = _Holders({}, {}, {}, {}, {})
+        self._holders = _Holders({}, {}, {}, {}, {}, {})
         self._holders_read = float("-inf")
 
     def of(self, view: View) -> RunView:
@@ -150,7 +161,7 @@ def _holders(view: View) -> _Holders:
     gpu_of: dict[tuple[str, str, int], str] = {}
     run_of: dict[tuple[str, str], str] = {}
     started: dict[str, float] = {}
-    total_steps: dict[str, float] = {}
+    totals: dict[str, dict[str, float]] = {TOTAL_STEPS: {}, TOTAL_SAMPLES: {}}
     works: dict[tuple[str, str], set[tuple[str, ...]]] = {}
     for state in view.states:
         for member in state.tenancy.members if state.tenancy is not None else ():
@@ -165,10 +176,11 @@ def _holders(view: View) -> _Holders:
                 run_of.setdefault((state.name, gpu), run)
             if member.source == "client" and member.gpus:
                 started[run] = max(started.get(run, 0.0), member.started_ns / 1e9)
-            if (steps := member.labels.get(TOTAL_STEPS, "")).isdecimal():
-                total_steps[run] = float(steps)
+            for label, of_run in totals.items():
+                if (total := member.labels.get(label, "")).isdecimal():
+                    of_run[run] = float(total)
     work_of = {gpu: frozenset(runs or found) for gpu, found in works.items() for runs in [_runs_among(found)]}
-    return _Holders(gpu_of, run_of, work_of, started, total_steps)
+    return _Holders(gpu_of, run_of, work_of, started, totals[TOTAL_STEPS], totals[TOTAL_SAMPLES])
 
 
 def _runs_among(works: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
@@ -200,5 +212,6 @@ def _arranged(view: View, keys: tuple[RankKey, ...], holders: _Holders) -> RunVi
         np.array(run_of_gpu, dtype=np.int64),
         np.array(work_of_gpu, dtype=np.int64),
         np.array([holders.total_steps.get(name, np.nan) for name in names], dtype=np.float64),
+        np.array([holders.total_samples.get(name, np.nan) for name in names], dtype=np.float64),
         holders.started,
     )

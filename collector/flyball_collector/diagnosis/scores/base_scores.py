@@ -14,10 +14,9 @@ from flyball_collector.diagnosis.scores.signals import Signals
 from flyball_collector.diagnosis.subject import Subjects
 from flyball_collector.diagnosis.subject_arrays import SubjectArrays
 from flyball_collector.diagnosis.view import View
+from flyball_planner.base_formula import BASE_NAMES, base_bottleneck, base_score
 
 Floats = NDArray[np.float64]
-
-BASE_NAMES = ("cpu", "memory", "disk", "network")
 
 _WRITTEN = "disk_written_bytes_total"
 _BUSY = "disk_busy_seconds_total"
@@ -45,14 +44,15 @@ class BaseScores:
     def score(self, view: View, signals: Signals) -> Mapping[str, Floats]:
         """Return the scores of this second along hosts; unknown is NaN."""
         settings = self._settings
-        latency = signals.raw["latency"] / settings.base_latency_seconds
+        latency = signals.raw["latency"]
+        network = base_score(latency, settings.base_latency_seconds, np.minimum)
         found = (
-            view.host("cpu_busy_ratio") / settings.base_cpu_busy,
-            view.host("memory_used_ratio") / settings.base_memory_used,
+            base_score(view.host("cpu_busy_ratio"), settings.base_cpu_busy, np.minimum),
+            base_score(view.host("memory_used_ratio"), settings.base_memory_used, np.minimum),
             self._disk(view, signals.rates),
-            np.where(np.isnan(latency), signals.raw["link_use"], latency),
+            np.where(np.isnan(latency), base_score(signals.raw["link_use"], 1.0, np.minimum), network),
         )
-        return {name: np.minimum(values, 1.0) for name, values in zip(BASE_NAMES, found, strict=True)}
+        return dict(zip(BASE_NAMES, found, strict=True))
 
     def _disk(self, view: View, rates: Rates) -> Floats:
         """Return the score of the disk with the highest utilisation."""
@@ -64,7 +64,7 @@ class BaseScores:
         known = self._limits["written"]
         known[full] = np.fmax(known, written)[full]
         limits = np.where(np.isnan(known), self._settings.base_disk_bytes_per_second, known)
-        return view.largest_by_host(written / limits, disks.hosts)
+        return view.largest_by_host(base_score(written, limits, np.minimum), disks.hosts)
 
 
 def _along(subjects: Subjects, others: Subjects, values: Floats) -> Floats:
@@ -79,6 +79,5 @@ def _along(subjects: Subjects, others: Subjects, values: Floats) -> Floats:
 
 def base_primary(scores: Mapping[str, Floats], place: int) -> tuple[str, float]:
     """Return the largest score of a host and its value, which is the confidence; an empty name if unknown."""
-    known = {name: float(values[place]) for name, values in scores.items() if not np.isnan(values[place])}
-    largest = max(known, key=lambda name: known[name], default="")
-    return largest, known.get(largest, 0.0)
+    found = {name: float(values[place]) for name, values in scores.items()}
+    return base_bottleneck({name: None if np.isnan(value) else value for name, value in found.items()})

@@ -5,25 +5,27 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from flyball_planner import base_formula
+
 
 class ScoreSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Limits of the base scores, and thresholds for bottlenecks."""
 
     base_cpu_busy: Annotated[
         float, Meta(gt=0.0, le=1.0, description="CPU utilisation at which the base score of the CPU is 1.")
-    ] = 0.8
+    ] = base_formula.CPU_BUSY
     base_memory_used: Annotated[
         float, Meta(gt=0.0, le=1.0, description="Share of memory used at which the base score of memory is 1.")
-    ] = 0.75
+    ] = base_formula.MEMORY_USED
     base_disk_bytes_per_second: Annotated[
         float,
         Meta(
             gt=0.0, description="Bytes a second at which a disk's base score is 1, until the disk's own limit is known."
         ),
-    ] = 50e6
+    ] = base_formula.DISK_BYTES_PER_SECOND
     base_latency_seconds: Annotated[
         float, Meta(gt=0.0, description="Round-trip time at which the base score of the network is 1.")
-    ] = 0.1
+    ] = base_formula.LATENCY_SECONDS
     raise_probability: Annotated[
         float,
         Meta(
