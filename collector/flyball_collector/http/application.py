@@ -15,6 +15,7 @@ from litestar.types import Message, Scope
 
 from flyball_collector.http import (
     capsule_routes,
+    capture_routes,
     diagnosis_routes,
     errors,
     event_routes,
@@ -23,6 +24,7 @@ from flyball_collector.http import (
     notification_routes,
     page_routes,
     refused_agent_routes,
+    run_routes,
     series_routes,
 )
 from flyball_collector.http.call_limiter import CallLimiter
@@ -33,6 +35,8 @@ from flyball_collector.http.metric_declarations import list_metrics
 from flyball_collector.http.metrics_routes import collector_metrics, metrics, service_discovery
 from flyball_collector.http.overview import Overviews
 from flyball_collector.http.overview_route import overview
+from flyball_collector.http.recent_answers import RecentAnswers
+from flyball_collector.http.run_answers import RunDetails
 from flyball_collector.http.version import own_version
 
 # Handlers that need more than the viewer role declare it with `opt={"role": …}`.
@@ -49,12 +53,15 @@ API: Sequence[HTTPRouteHandler] = (
     event_routes.list_conditions,
     event_routes.list_kinds,
     diagnosis_routes.host_diagnosis,
-    diagnosis_routes.list_runs,
-    diagnosis_routes.run_diagnosis,
-    diagnosis_routes.run_diagnosis_by_path,
+    run_routes.list_runs,
+    run_routes.show_named_run,
+    run_routes.show_run,
+    run_routes.run_diagnosis,
+    run_routes.run_by_path,
     diagnosis_routes.list_advice,
     refused_agent_routes.list_refused_agents,
     capsule_routes.capsule,
+    *capture_routes.ROUTES,
     *notification_routes.ROUTES,
     health_routes.config,
 )
@@ -90,6 +97,7 @@ def build_application(parts: CollectorParts) -> Litestar:
     """Build the application."""
     guard = AccessGuard(parts.tokens, parts.settings.http.listen)
     overviews = Overviews(parts.fleet, parts.settings, parts.timeline, parts.findings, parts.refused_agents)
+    recent_runs = RecentAnswers[RunDetails]()
     limiter = CallLimiter(at_once=4, waiting=16, time_limit_seconds=parts.settings.store.time_limit_seconds)
 
     async def finish(message: Message, _: Scope) -> None:
@@ -106,6 +114,7 @@ def build_application(parts: CollectorParts) -> Litestar:
         ],
         dependencies={
             "parts": Provide(lambda: parts, sync_to_thread=False),
+            "recent_runs": Provide(lambda: recent_runs, sync_to_thread=False),
             "overviews": Provide(lambda: overviews, sync_to_thread=False),
             "limiter": Provide(lambda: limiter, sync_to_thread=False),
         },

@@ -2,15 +2,18 @@
 
 from typing import Annotated
 
-from litestar import Response, get
+from litestar import Request, Response, get
+from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import PathParameter, QueryParameter
 
 from flyball_collector.blocks.block import RowGroup
+from flyball_collector.captures.capsule_files import capsule_files
 from flyball_collector.http.call_limiter import CallLimiter
 from flyball_collector.http.collector_parts import CollectorParts, PartsDependency
 from flyball_collector.http.encoding import OWN_ENCODING
 from flyball_collector.http.errors import ApiError, near
+from flyball_collector.http.guard import is_operator
 from flyball_collector.http.version import own_version
 from flyball_collector.replay.capsule import SUFFIX
 from flyball_collector.replay.capsule_export import MAX_SECONDS, CapsuleSpan, CapsuleWriter, export_capsule, find_entry
@@ -23,16 +26,17 @@ _Seconds = Annotated[float, QueryParameter(ge=0, le=MAX_SECONDS, description="Se
 
 @get("/capsules/{name:str}", summary="An incident in one file", opt={OWN_ENCODING: True})
 async def capsule(
+    request: Request[object, object, State],
     parts: PartsDependency,
     limiter: NamedDependency[CallLimiter],
     name: Annotated[str, PathParameter(max_length=128, description="Id of an event or a condition.")],
     before: _Seconds = 900.0,
     after: _Seconds = 300.0,
 ) -> Response[bytes]:
-    """Return readings, steps, events, settings and versions around an event, as a ZIP archive for `flyball replay`.
+    """Return readings, steps, events, captures, settings and versions around an event, as a ZIP archive.
 
     It has the event's host, or all hosts of its run, from `before` seconds before the event was raised until `after`
-    seconds after its last entry.
+    seconds after its last entry. Captures are included for operators.
     """
     memory = parts.timeline.recent()
     entry = await limiter.call(find_entry, parts.store, name, memory)
@@ -47,10 +51,13 @@ async def capsule(
         return list(recent[host])
 
     agents = {host.name: host.agent_version for host in parts.fleet.hosts()}
+    shows_captures = bool(entry.condition) and is_operator(request)
+    found = parts.captures.captures.find(condition=entry.condition) if shows_captures else []
     writer = CapsuleWriter(own_version(), parts.settings.diagnosis, agents)
+    captures = capsule_files(parts.captures.archive, found)
     try:
         body = await limiter.call(
-            export_capsule, parts.store, recent_rows, entry, hosts, span, writer, parts.clock(), memory
+            export_capsule, parts.store, recent_rows, entry, hosts, span, writer, parts.clock(), memory, captures
         )
     except ReplayError as error:
         raise ApiError(409, "no_capsule", str(error), "choose another event or another time range") from None

@@ -8,6 +8,7 @@ from litestar.di import NamedDependency
 
 from flyball_collector.advice.advice import Advice
 from flyball_collector.blocks.block import RowGroup
+from flyball_collector.captures.orders import CaptureOrders
 from flyball_collector.engine.engine import Diagnosis
 from flyball_collector.exporter.renderings import FindingSource, NoFindings, Renderings
 from flyball_collector.fleet.fleet import Fleet
@@ -54,6 +55,7 @@ class CollectorParts:
     timeline: Timeline
     notifier: Notifier
     diagnosis: Diagnosis
+    captures: CaptureOrders
     tokens: TokensFile | None = None
     recent: RecentRows = field(default_factory=NoRecentRows)
     not_ready: Callable[[], Sequence[str]] = always_ready  # reasons why the collector is not ready

@@ -17,6 +17,7 @@ from flyball_collector.security.tokens import Role, TokensFile, is_loopback, spl
 
 OPERATOR_HEADER = "x-flyball-operator"
 _CALLER_KEY = "flyball_caller"
+_ROLE_KEY = "flyball_role"
 _PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 Connection = ASGIConnection[BaseRouteHandler, object, object, object]  # type: ignore[type-var]  # no state
@@ -52,11 +53,15 @@ class AccessGuard:
             what = f"{token.name} has the role {token.role.name.lower()}; the role {needed.name.lower()} is required"
             raise ApiError(403, "not_allowed", what, "use an operator's token")
         connection.scope["state"][_CALLER_KEY] = token.name
+        connection.scope["state"][_ROLE_KEY] = token.role
 
     def _check_open(self, connection: Connection, needed: Role) -> None:
         if self._on_loopback and not _is_local_name(connection):
             what = f"host name {_host(connection)[:100]!r} is refused: without tokens only loopback names are served"
             raise ApiError(403, "not_local", what, "open http://localhost:PORT, or set http.tokens_file")
+        is_local = self._on_loopback and _is_local_peer(connection)
+        is_marked = OPERATOR_HEADER in connection.headers
+        connection.scope["state"][_ROLE_KEY] = Role.OPERATOR if is_local and is_marked else Role.VIEWER
         if needed < Role.OPERATOR:
             return
         if not self._on_loopback or not _is_local_peer(connection):
@@ -70,6 +75,11 @@ class AccessGuard:
 def token_name(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
     """Return the name of the caller's token; empty if none is required."""
     return str(connection.state.get(_CALLER_KEY, ""))
+
+
+def is_operator(connection: ASGIConnection[Any, Any, Any, Any]) -> bool:
+    """Return True if the caller of a handler for viewers has the rights of an operator."""
+    return bool(connection.state.get(_ROLE_KEY, Role.VIEWER) >= Role.OPERATOR)
 
 
 def _host(connection: Connection) -> str:

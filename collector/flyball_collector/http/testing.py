@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gzip
 import math
+import time
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from flyball_collector.captures.orders import CaptureOrders
 from flyball_collector.engine.engine import Diagnosis
 from flyball_collector.exporter.renderings import Renderings
 from flyball_collector.fleet.fleet import Fleet
@@ -193,6 +195,7 @@ def make_parts(
         timeline=Timeline(store, journal, active),
         notifier=Notifier(settings.notify, journal, active, store, own, clock),
         diagnosis=Diagnosis(fleet, settings.diagnosis),
+        captures=CaptureOrders(store, settings.captures, own, clock, time.monotonic),
         clock=clock,
         renderings=Renderings(fleet, own, clock=clock),
         own_metrics=own,

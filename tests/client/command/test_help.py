@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 import flyball_agent.command as agent_command
 import flyball_collector.command as collector_command
-from flyball.command import COMMANDS, DAEMONS, SUMMARIES, load, run
+from flyball.command import COMMANDS, SEPARATE, SUMMARIES, load, run
 
 FLYBALL = Path(sys.executable).parent / "flyball"
 Captured = pytest.CaptureFixture[str]
@@ -24,7 +24,7 @@ Captured = pytest.CaptureFixture[str]
 def commands() -> Iterator[tuple[list[str], TyperCommand]]:
     """Yield every command with its words, those of groups too."""
     for name in SUMMARIES:
-        if name in DAEMONS:
+        if name in SEPARATE:
             continue
         command = load(name)
         if isinstance(command, TyperGroup):
@@ -57,11 +57,11 @@ def test_every_module_of_a_command_is_listed() -> None:
     folder = Path(__file__).parents[3] / "client" / "flyball" / "command"
     texts = {path.stem: path.read_text() for path in folder.glob("*.py") if path.stem != "__init__"}
     found = {name for name, text in texts.items() if re.search(r"^EXAMPLES = |^def build\(\)", text, re.MULTILINE)}
-    assert found == set(SUMMARIES) - set(DAEMONS)
+    assert found == set(SUMMARIES) - set(SEPARATE)
 
 
 @pytest.mark.parametrize(
-    "words", [*ALL, *GROUPS, "agent", "collector", "agent spool inspect", "collector store backup"]
+    "words", [*ALL, *GROUPS, "agent", "collector", "run", "agent spool inspect", "collector store backup"]
 )
 def test_every_help_has_the_same_form(words: str) -> None:
     """Usage, a description, sections in one order, the help option last, and examples that name the command."""

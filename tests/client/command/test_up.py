@@ -27,15 +27,24 @@ SECONDS = 60.0
 class Up:
     """A running `flyball up` or `flyball demo`."""
 
-    def __init__(self, directory: Path, *words: str) -> None:
+    def __init__(self, directory: Path, *words: str, blocks_link: bool = False) -> None:
         self.directory = directory
         self.port = free_port()
         self.out = directory.with_suffix(".out")
         ports = ["--port-grpc", str(free_port()), "--port-http", str(self.port)]
         command = [sys.executable, "-m", "flyball", *words, "--directory", str(directory), *ports]
-        environment = {**os.environ, "COLUMNS": "200"}
+        self.temporary = Path(f"{directory}-temporary")  # another `flyball up` of this user may have its link
+        self.temporary.mkdir()
+        if blocks_link:
+            self.link.parent.write_text("")
+        environment = {**os.environ, "COLUMNS": "200", "TMPDIR": str(self.temporary)}
         with self.out.open("wb") as out:
             self.process = subprocess.Popen(command, stdout=out, stderr=out, env=environment)
+
+    @property
+    def link(self) -> Path:
+        """The link by which trainings of this user find the agent."""
+        return self.temporary / f"flyball-{os.getuid()}" / "agent.sock"
 
     def output(self) -> str:
         return self.out.read_text(errors="replace")
@@ -75,6 +84,9 @@ def test_one_command_watches_this_machine_and_ends_in_order(tmp_path: Path) -> N
     with running(tmp_path / "home", "up") as up:
         assert "is watched every second" in up.output()
         assert f"http://127.0.0.1:{up.port}/metrics" in up.output()
+        assert 'import flyball; run = flyball.run("NAME")' in up.output()
+        with socket.socket(socket.AF_UNIX) as training:
+            training.connect(str(up.link))
         (host,) = up.get("/api/v1/hosts")["hosts"]
         assert host["connected"]
         agent = pids_of(up.directory)["agent"]
@@ -90,6 +102,7 @@ def test_one_command_watches_this_machine_and_ends_in_order(tmp_path: Path) -> N
         up.process.send_signal(signal.SIGINT)
         assert up.process.wait(30) == 0
         assert not any(Path(f"/proc/{pid}").exists() for pid in children.values())
+        assert not os.path.lexists(up.link)
     assert "Traceback" not in up.output()
     for log in ("agent.log", "collector.log"):
         assert "Traceback" not in (tmp_path / "home" / log).read_text()
@@ -122,6 +135,19 @@ def test_the_demonstration_shows_simulated_gpus(tmp_path: Path) -> None:
         assert len(latest["readings"]) == 2
         demo.process.send_signal(signal.SIGTERM)
         assert demo.process.wait(30) == 0
+
+
+def test_the_screen_names_what_to_set_if_trainings_cannot_find_the_agent(tmp_path: Path) -> None:
+    """The folder of the link is a file here: everything else works, and the screen has the variable to set."""
+    home = tmp_path / "home"
+    up = Up(home, "up", blocks_link=True)
+    try:
+        up.until(lambda: "Press Ctrl-C to stop" in up.output())
+        assert f"{up.link.parent} is not a folder; remove it" in up.output()
+        assert f"export FLYBALL_SOCKET={home / 'agent' / 'agent.sock'}\n" in up.output()
+    finally:
+        up.process.kill()
+        up.process.wait()
 
 
 def test_a_port_in_use_is_an_error_with_a_free_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -81,21 +81,6 @@ async def test_a_run_without_steps_is_listed() -> None:
     assert host["runs"] == ["slurm-7"]
 
 
-async def test_a_name_of_a_run_may_have_slashes() -> None:
-    """Users name runs like folders. Other paths below the runs do not exist."""
-    parts = diagnosed()
-    state = parts.fleet.ensure("c")
-    state.tenancy = pb.Tenancy(members=[pb.Member(run="team/bert 3/x", gpus=["GPU-1"])])
-    parts.fleet.runs.advance(parts.clock(), {"c": state})
-    async with serving(parts) as url:
-        found = (await fetch(f"{url}/api/v1/runs/team%2Fbert%203%2Fx/diagnosis")).json()
-        unknown = await fetch(f"{url}/api/v1/runs/team%2Fbert/diagnosis")
-        wrong = await fetch(f"{url}/api/v1/runs/r/nothing")
-    assert found["run"] == "team/bert 3/x"
-    assert (unknown.status, unknown.json()["error"]["code"]) == (404, "unknown_run")
-    assert (wrong.status, wrong.json()["error"]["code"]) == (404, "not_found")
-
-
 async def test_advice_is_filtered() -> None:
     """Filters by host and run work."""
     async with serving(diagnosed()) as url:
@@ -113,5 +98,5 @@ async def test_the_api_description_has_all_paths() -> None:
     """The OpenAPI description has every path of the timeline and the diagnosis."""
     async with serving(make_parts()) as url:
         paths = (await fetch(f"{url}/openapi.json")).json()["paths"]
-    expected = ("events", "conditions", "kinds", "advice", "runs", "runs/{name}/diagnosis")
+    expected = ("events", "conditions", "kinds", "advice", "runs", "run", "runs/{name}", "runs/{name}/diagnosis")
     assert {f"/api/v1/{path}" for path in expected} <= set(paths)

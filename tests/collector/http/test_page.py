@@ -1,12 +1,9 @@
 """The page in a real browser."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
-from playwright.async_api import Page, async_playwright, expect
+from playwright.async_api import Page, expect
 
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.http.diagnosis_testing import DISK, GPU, diagnosed
@@ -15,33 +12,7 @@ from flyball_collector.refused_agents import RefusedAgents
 from flyball_collector.timeline.testing import NOW_NS, SECOND_NS, cleared, make_event
 from flyball_proto.unavailable_reading import UnavailableReading
 from flyball_proto.v1 import telemetry_pb2 as pb
-
-CHROMIUM = "/usr/bin/chromium"
-HOSTILE = "<img src=x onerror=alert(1)>"
-
-expect.set_options(timeout=20_000)  # a long timeout for busy machines; what is expected stays the same
-
-browser_needed = pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="Debian's chromium is not installed")
-
-
-@pytest.fixture
-async def page() -> AsyncIterator[Page]:
-    """Yield a browser page."""
-    async with async_playwright() as play:
-        quiet = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync")
-        browser = await play.chromium.launch(executable_path=CHROMIUM, args=list(quiet))
-        page = await browser.new_page(viewport={"width": 1440, "height": 900})
-        yield page
-        await browser.close()
-
-
-def _collect_problems(page: Page) -> list[str]:
-    problems: list[str] = []
-    page.on("console", lambda message: problems.append(message.text) if message.type in {"error", "warning"} else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
-    page.on("request", lambda request: None if "127.0.0.1" in request.url else problems.append(request.url))
-    return problems
+from tests.collector.http.browser import HOSTILE, browser_needed, collect_problems
 
 
 @browser_needed
@@ -56,7 +27,7 @@ async def test_a_host_page_and_hostile_text(page: Page) -> None:
     state.inventory.operating_system = HOSTILE
     state.tenancy = pb.Tenancy(members=[pb.Member(pid=1, run=HOSTILE, user=HOSTILE, command=HOSTILE)])
     parts.fleet.ensure(HOSTILE)
-    problems = _collect_problems(page)
+    problems = collect_problems(page)
 
     async def live() -> None:
         for second in range(1000):
@@ -109,7 +80,7 @@ async def test_refused_agents_are_a_section(page: Page) -> None:
     clock = WallClock()
     refused = RefusedAgents(clock=lambda: clock() / 1e9)
     parts = replace(make_parts(clock=clock), refused_agents=refused.recent)
-    problems = _collect_problems(page)
+    problems = collect_problems(page)
     async with serving(parts) as url:
         await page.goto(url)
         await expect(page.locator(".empty")).to_contain_text("No host has reported yet")
@@ -127,29 +98,6 @@ async def test_refused_agents_are_a_section(page: Page) -> None:
         await expect(section.locator(".more")).to_have_text("3 more")
         assert await page.locator("main img").count() == 0
         assert problems == []
-
-
-@browser_needed
-async def test_runs_are_a_page(page: Page) -> None:
-    """Runs that report and runs that only have processes are listed with links to their hosts; their text is text."""
-    parts = diagnosed()
-    state = parts.fleet.ensure("c")
-    members = [pb.Member(run=HOSTILE, rank=1, world_size=4, user=HOSTILE, source=HOSTILE, gpus=["GPU-1"])]
-    state.tenancy = pb.Tenancy(members=members)
-    parts.fleet.runs.advance(parts.clock(), {"c": state})
-    problems = _collect_problems(page)
-    async with serving(parts) as url:
-        await page.goto(url)
-        await page.locator("a.nav", has_text="Runs").click()
-        await expect(page.locator("h1")).to_have_text("Runs")
-        await expect(page.locator("h2")).to_have_text("Running: 2")
-        row = page.locator("tbody tr", has_text=HOSTILE)
-        await expect(row).to_contain_text("1 of 4")
-        await expect(page.locator("tbody tr", has_text="70")).to_contain_text("500 ms")
-        await row.get_by_role("link", name="c").click()
-        await expect(page.locator("h1")).to_have_text("c")
-        await page.goto("about:blank")  # no more requests, because the collector ends
-    assert problems == []
 
 
 @browser_needed
@@ -218,7 +166,7 @@ async def test_the_diagnosis_and_hostile_text(page: Page) -> None:
     parts.timeline.add_events(
         [make_event("host_lost", at=5, subject=Subject(HOSTILE), because=HOSTILE, seconds_left=0.0)]
     )
-    problems = _collect_problems(page)
+    problems = collect_problems(page)
     async with serving(replace(parts, clock=clock)) as url:
         await page.goto(url)
         await expect(page.locator("#summary")).to_contain_text("2 critical")

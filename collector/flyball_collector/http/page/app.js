@@ -5,6 +5,7 @@ import { element, setText } from "./dom.js";
 import { clock } from "./format.js";
 import { FleetView } from "./fleet.js";
 import { HostView } from "./host.js";
+import { RunView } from "./run.js";
 import { RunsView } from "./runs.js";
 import { TimelineView } from "./timeline.js";
 
@@ -17,14 +18,25 @@ let view = null;
 let lastAnswer = null;
 let timer = 0;
 
+const NAMED = [[/^#\/host\/(.+)$/s, HostView], [/^#\/runs\/(.+)$/s, RunView]];
+
+// Return the name in an address. People type addresses: one that is not quoted right is taken as it is.
+function nameIn(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 function route() {
-  const host = location.hash.match(/^#\/host\/(.+)$/);
   view?.close();
   container.replaceChildren();
-  const [title, Page] = PAGES[location.hash] ?? [null, FleetView];
-  view = host ? new HostView(container, decodeURIComponent(host[1])) : new Page(container, summary);
-  document.title = host ? `${decodeURIComponent(host[1])} · Flyball` : title ? `${title} · Flyball` : "Flyball";
-  if (host || title) summary.replaceChildren();
+  const [found, Named] = NAMED.map(([pattern, Named]) => [location.hash.match(pattern), Named]).find(([found]) => found) ?? [];
+  const [title, Page] = found ? [nameIn(found[1])] : PAGES[location.hash] ?? [null, FleetView];
+  view = found ? new Named(container, title) : new Page(container, summary);
+  document.title = title ? `${title} · Flyball` : "Flyball";
+  if (title) summary.replaceChildren();
   clearTimeout(timer);
   poll();
 }

@@ -26,7 +26,7 @@ function withGaps(times, lines) {
 
 // A chart with some lines over the last `seconds`. Gaps are not filled.
 export class Chart {
-  constructor(title, labels, { write, seconds = 300, top = null, minTop = 0, maxTop = Infinity, summarise = null }) {
+  constructor(title, labels, { write, seconds = 300, top = null, minTop = 0, maxTop = Infinity, summarise = null, fromZero = true }) {
     this.labels = labels;
     this.write = write;
     this.seconds = seconds;
@@ -34,6 +34,7 @@ export class Chart {
     this.minTop = minTop;
     this.maxTop = maxTop;
     this.summarise = summarise;
+    this.fromZero = fromZero;
     this.times = [];
     this.values = labels.map(() => []);
     this.keys = summarise ? [] : labels.map((_, which) => element("span", { class: labels.length > 1 ? `key series-${which % 8}` : "" }));
@@ -60,8 +61,19 @@ export class Chart {
       this.times.splice(0, cut);
       this.values.forEach((line) => line.splice(0, cut));
     }
+    this.showNow(values);
+  }
+
+  showNow(values) {
     if (this.summarise) setText(this.now, this.summarise(values));
     else this.keys.forEach((key, which) => setText(key, this.labels.length > 1 ? `${this.labels[which]} ${this.write(values[which] ?? null)}` : this.write(values[which] ?? null)));
+  }
+
+  // Replace all points. `values` are those beside the title.
+  replace(times, lines, values) {
+    this.times = times;
+    this.values = lines;
+    this.showNow(values);
   }
 
   get empty() { return this.values.every((line) => line.every((value) => value === null)); }
@@ -81,17 +93,28 @@ export class Chart {
   }
 
   layout(until) {
-    const largest = this.values.reduce((top, line) => line.reduce((max, value) => (value === null ? max : Math.max(max, value)), top), 0);
-    const top = this.top ?? (Math.min(this.maxTop, Math.max(largest * 1.12, this.minTop)) || 1);
-    const ticks = [0, top / 2, top];
+    const [bottom, top] = this.range();
+    const ticks = [bottom, (bottom + top) / 2, top];
     const axis = { gridcolor: colour("--line"), zeroline: false, tickfont: { color: colour("--faint"), size: 11 }, fixedrange: true };
     return {
       margin: { l: 66, r: 8, t: 10, b: 28 }, height: 158, showlegend: false, hovermode: "x unified",
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { family: "inherit" },
       hoverlabel: { bgcolor: colour("--card"), bordercolor: colour("--line"), font: { color: colour("--ink"), size: 12 } },
       xaxis: { ...axis, showgrid: false, ticks: "outside", ticklen: 6, tickcolor: "rgba(0,0,0,0)", tickformat: "%H:%M", range: [new Date((until - this.seconds) * 1000), new Date(until * 1000)], nticks: 5 },
-      yaxis: { ...axis, range: [0, top * 1.03], tickvals: ticks, ticktext: ticks.map((value) => this.write(value)) },
+      yaxis: { ...axis, range: [bottom - 0.03 * (top - bottom) * !this.fromZero, top + 0.03 * (top - bottom)], tickvals: ticks, ticktext: ticks.map((value) => this.write(value)) },
     };
+  }
+
+  // Return the ends of the value axis. It begins at zero, unless small changes of large values matter.
+  range() {
+    const known = this.values.flat().filter((value) => value !== null);
+    if (!this.fromZero) {
+      const [low, high] = [Math.min(...known), Math.max(...known)];
+      const margin = (high - low) * 0.06 || Math.abs(high) * 0.05 || 1;
+      return [low - margin, high + margin];
+    }
+    const largest = known.reduce((max, value) => Math.max(max, value), 0);
+    return [0, this.top ?? (Math.min(this.maxTop, Math.max(largest * 1.12, this.minTop)) || 1)];
   }
 
   close(library) { if (this.drawn) library.purge(this.plot); }

@@ -12,6 +12,9 @@ export function table(heads, rows) {
     element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((cell) => element("td", {}, cell))))));
 }
 
+export const hostLink = (name) => element("a", { href: `#/host/${encodeURIComponent(name)}` }, name);
+export const runLink = (name, title = null) => element("a", { href: `#/runs/${encodeURIComponent(name)}`, title }, name);
+
 export const spaced = (kind) => kind.replaceAll("_", " ");
 
 export function badge(severity, text = severity) {
@@ -50,13 +53,13 @@ const UUID = /([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
 // Return the number that the GPU had at that time, or the start of its UUID if the number is unknown.
 const gpuText = ({ gpu, gpu_index: index }) => `GPU ${index ?? gpu.replace(UUID, "$1").replace(/^GPU-/, "")}`;
 
-// Return the subject of an entry, with a link to the host.
-export function subjectOf(entry, { linked = true } = {}) {
+// Return the subject of an entry, with links to its host and its run, except those of the page that shows it.
+export function subjectOf(entry, { linked = true, run = null } = {}) {
   const gpu = entry.gpus ? element("span", { title: entry.gpus.join("\n") }, `${entry.gpus.length} GPUs`) : entry.gpu && element("span", { title: entry.gpu }, gpuText(entry));
-  const inner = [gpu, entry.resource, entry.run && `run ${entry.run}`, entry.rank !== null ? `rank ${entry.rank}` : null].filter(Boolean);
-  const host = entry.host && linked ? element("a", { href: `#/host/${encodeURIComponent(entry.host)}` }, entry.host) : null;
+  const inner = [gpu, entry.resource, entry.run && entry.run !== run && element("span", {}, "run ", runLink(entry.run)), entry.rank !== null ? `rank ${entry.rank}` : null].filter(Boolean);
+  const host = entry.host && linked ? hostLink(entry.host) : null;
   const parts = [host, ...inner].filter(Boolean).flatMap((each, index) => (index ? [" · ", each] : [each]));
-  return element("span", {}, ...(parts.length ? parts : [linked ? DASH : "host"]));
+  return element("span", {}, ...(parts.length ? parts : [!linked ? "host" : run === null ? DASH : "this run"]));
 }
 
 export function conditionList(entries, options = {}) {
@@ -89,7 +92,7 @@ export function adviceList(advice, options = {}) {
 
 const BASE = { cpu: "CPU", memory: "memory", disk: "disk", network: "network" };
 
-// Return the diagnosis section of a host's page.
+// Return the diagnosis section of the page of a host or run.
 export function diagnosisSection(diagnosis, options) {
   const base = Object.entries(diagnosis.base_scores).map(([name, value]) => `${BASE[name] ?? name} ${percent(value)}`).join(", ");
   const hasScores = diagnosis.scores.some((score) => score.raised || (score.score ?? 0) >= 0.05);

@@ -2,7 +2,7 @@
 
 import { conditionList, mergeGpus, spaced } from "./diagnosis.js";
 import { refusedAgents } from "./refused_agents.js";
-import { element, meter, setClass, setText } from "./dom.js";
+import { element, meter, patchChildren, setClass, setText } from "./dom.js";
 import { duration, fixed, percent, skew } from "./format.js";
 
 const ROW = 36;
@@ -155,7 +155,7 @@ export class FleetView {
     const shown = mergeGpus(worst).slice(0, SHOWN);
     const more = active.critical + active.warning - shown.reduce((sum, { gpus }) => sum + (gpus?.length ?? 1), 0);
     const link = element("a", { href: "#/timeline", class: "more" }, more > 0 ? `${more} more in the timeline` : "Timeline");
-    this.worst.replaceChildren(...(worst.length ? [element("div", { class: "card worst" }, conditionList(shown), link)] : []));
+    patchChildren(this.worst, ...(worst.length ? [element("div", { class: "card worst" }, conditionList(shown), link)] : []));
   }
 
   showRefused(agents) {

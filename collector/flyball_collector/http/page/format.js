@@ -46,6 +46,42 @@ export function duration(seconds) {
   return `${Math.floor(rounded / 86400)} d`;
 }
 
+// Format a long duration in two units: 2 h 3 min.
+export function twoUnits(seconds) {
+  if (seconds === null || seconds === undefined || seconds < 60) return duration(seconds);
+  const minutes = Math.round(seconds / 60);
+  const [large, small, [first, second]] = seconds < 172800 ? [Math.floor(minutes / 60), minutes % 60, ["h", "min"]] : [Math.floor(minutes / 1440), Math.floor((minutes % 1440) / 60), ["d", "h"]];
+  return [large ? `${large} ${first}` : "", small ? `${small} ${second}` : ""].filter(Boolean).join(" ");
+}
+
+// Format a duration of a step or a call.
+export function shortTime(seconds) {
+  if (seconds === null || seconds === undefined) return DASH;
+  if (seconds >= 120) return twoUnits(seconds);
+  if (seconds === 0) return "0 s";
+  if (seconds >= 1) return `${seconds.toFixed(2)} s`;
+  return seconds >= 0.0995 ? `${(seconds * 1000).toFixed(0)} ms` : seconds >= 0.0005 ? `${(seconds * 1000).toFixed(1)} ms` : `${(seconds * 1e6).toFixed(0)} µs`;
+}
+
+export function count(value) {
+  return value === null || value === undefined ? DASH : Math.round(value).toLocaleString("en");
+}
+
+export function rate(value) {
+  if (value === null || value === undefined) return DASH;
+  return value >= 1000 ? count(value) : value.toFixed(value >= 100 || value === 0 ? 0 : value >= 10 ? 1 : 2);
+}
+
+// Format the same for an axis: 734 k.
+export function shortRate(value) {
+  return value === null || value === undefined || value < 1000 ? rate(value) : scaled(value, 1000, DECIMAL).join(" ");
+}
+
+export function significant(value, digits = 4) {
+  if (value === null || value === undefined) return DASH;
+  return value !== 0 && (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e6) ? value.toExponential(digits - 1) : value.toPrecision(digits);
+}
+
 export function skew(seconds) {
   if (seconds === null || seconds === undefined) return DASH;
   const size = Math.abs(seconds);

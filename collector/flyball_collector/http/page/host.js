@@ -2,9 +2,9 @@
 
 import { request } from "./api.js";
 import { Chart, plotly } from "./charts.js";
-import { card, diagnosisSection, sectionTitle, table, timelineTable } from "./diagnosis.js";
-import { element, meter, setText } from "./dom.js";
-import { bytes, clock, DASH, duration, fixed, hertz, moment, percent, skew } from "./format.js";
+import { card, diagnosisSection, runLink, sectionTitle, table, timelineTable } from "./diagnosis.js";
+import { element, meter, patchChildren, setText } from "./dom.js";
+import { bytes, clock, DASH, duration, fixed, hertz, moment, percent, shortTime, skew } from "./format.js";
 import { CHARTS, GPU_CARD, GPU_CHARTS, matches, Reader } from "./quantities.js";
 
 const HISTORY_SECONDS = 300;
@@ -56,7 +56,7 @@ export class HostView {
     const text = JSON.stringify(diagnosis);
     if (text === this.diagnosisShown) return;
     this.diagnosisShown = text;
-    this.diagnosis.replaceChildren(...diagnosisSection(diagnosis, { linked: false }));
+    patchChildren(this.diagnosis, ...diagnosisSection(diagnosis, { linked: false }));
   }
 
   showPast(events) {
@@ -166,9 +166,9 @@ export class HostView {
     const text = JSON.stringify([processes, runs]);
     if (text === this.usersShown) return;
     this.usersShown = text;
-    this.users.replaceChildren(...[
-      ...(runs.length ? [sectionTitle("Runs"), card(table(["Run", "Rank", "Step", "Step time", "Loss"], runs.map((run) => [run.run, String(run.rank), String(run.step), run.mean_step_seconds === null ? DASH : `${(run.mean_step_seconds * 1000).toFixed(0)} ms`, run.loss === null ? DASH : run.loss.toPrecision(4)])))] : []),
-      ...(processes.length ? [sectionTitle("Processes"), card(table(["Process", "User", "Run", "Source", "GPU memory", "Command"], processes.map((each) => [String(each.pid), each.user || DASH, each.run || DASH, each.source || DASH, bytes(each.gpu_memory_bytes), each.command || DASH])))] : []),
+    patchChildren(this.users, ...[
+      ...(runs.length ? [sectionTitle("Runs"), card(table(["Run", "Rank", "Step", "Step time", "Loss"], runs.map((run) => [runLink(run.run), String(run.rank), String(run.step), shortTime(run.mean_step_seconds), run.loss === null ? DASH : run.loss.toPrecision(4)])))] : []),
+      ...(processes.length ? [sectionTitle("Processes"), card(table(["Process", "User", "Run", "Source", "GPU memory", "Command"], processes.map((each) => [String(each.pid), each.user || DASH, each.run ? runLink(each.run) : DASH, each.source || DASH, bytes(each.gpu_memory_bytes), each.command || DASH])))] : []),
     ]);
   }
 

@@ -1,8 +1,8 @@
 // The runs of the fleet: those that report steps, those that only have processes on GPUs, and those that have ended.
 
-import { badge, card, sectionTitle, table } from "./diagnosis.js";
-import { element } from "./dom.js";
-import { DASH, duration, moment } from "./format.js";
+import { badge, card, hostLink, runLink, sectionTitle, table } from "./diagnosis.js";
+import { element, patchChildren } from "./dom.js";
+import { count, DASH, moment, shortTime, twoUnits } from "./format.js";
 
 const HEADS = ["Run", "State", "User", "Hosts", "GPUs", "Ranks", "Step", "Step time", "Left", "Started", "Problems"];
 const SHOWN_HOSTS = 3;
@@ -25,36 +25,42 @@ export class RunsView {
     const ended = answer.runs.filter(({ state }) => state === "ended");
     const now = answer.runs.filter(({ state }) => state !== "ended");
     const rest = answer.total - answer.runs.length;
-    this.list.replaceChildren(
-      ...section("Running", now, "No run holds a GPU or reports steps."),
+    patchChildren(this.list,
+      ...section("Running", now, none()),
       ...(ended.length ? section("Ended in the last day", ended) : []),
       ...(rest > 0 ? [element("p", { class: "muted" }, `and ${rest} more`)] : []));
   }
 }
 
-function section(title, runs, none) {
-  return [sectionTitle(`${title}: ${runs.length}`), card(runs.length ? table(HEADS, runs.map(row)) : element("p", { class: "muted" }, none))];
+// Explain how a training reports.
+function none() {
+  const code = (text) => element("code", {}, text);
+  return element("span", {}, "No run holds a GPU or reports steps. A training reports if its script opens a run with ", code('flyball.run("NAME")'), ", or if it is started with ", code("flyball run -- python train.py"), ".");
+}
+
+function section(title, runs, empty) {
+  return [sectionTitle(`${title}: ${runs.length}`), card(runs.length ? table(HEADS, runs.map(row)) : element("p", { class: "muted" }, empty))];
 }
 
 function row(run) {
   const known = (value) => (value === null ? DASH : String(value));
   const ranks = run.ranks && run.world_size && run.ranks !== run.world_size ? `${run.ranks} of ${run.world_size}` : known(run.ranks);
   return [
-    run.source ? element("span", { title: `${run.run}, found by ${run.source}` }, run.run) : run.run,
+    runLink(run.run, run.source ? `${run.run}, found by ${run.source}` : run.run),
     run.state === "not_reporting" ? element("span", { class: "warn" }, "not reporting") : run.state,
     run.users.join(", ") || DASH,
     hosts(run.hosts),
     known(run.gpus),
     ranks,
-    known(run.step),
-    run.step_median_seconds === null ? DASH : `${(run.step_median_seconds * 1000).toFixed(0)} ms`,
-    run.remaining_seconds === null ? DASH : duration(run.remaining_seconds),
+    run.step !== null && run.labels.total_steps ? `${count(run.step)} of ${count(Number(run.labels.total_steps))}` : count(run.step),
+    shortTime(run.step_median_seconds),
+    run.remaining_seconds === null ? DASH : twoUnits(run.remaining_seconds),
     run.started ? moment(run.started.unix) : DASH,
     run.severity ? badge(run.severity, String(run.conditions)) : DASH,
   ];
 }
 
 function hosts(names) {
-  const links = names.slice(0, SHOWN_HOSTS).flatMap((name, place) => [place ? ", " : "", element("a", { href: `#/host/${encodeURIComponent(name)}` }, name)]);
+  const links = names.slice(0, SHOWN_HOSTS).flatMap((name, place) => [place ? ", " : "", hostLink(name)]);
   return element("span", { title: names.join(", ") }, ...links, names.length > SHOWN_HOSTS ? ` and ${names.length - SHOWN_HOSTS} more` : "");
 }

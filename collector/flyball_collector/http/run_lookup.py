@@ -1,0 +1,110 @@
+"""Finds runs by name: among ranks that report, processes that agents have seen, and active conditions."""
+
+from bisect import bisect_left
+from collections.abc import Collection, Mapping, Sequence
+from heapq import nlargest
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from flyball_collector.fleet.runs import FleetRun
+from flyball_collector.http.collector_parts import CollectorParts
+from flyball_collector.http.errors import ApiError, near
+from flyball_collector.timeline.entry import Entry
+
+DIAGNOSIS = "diagnosis"
+RANK_COLUMNS = ("received", "world_size", "step")
+Rank = Mapping[str, float | str]
+
+_LONGEST_SHOWN = 100
+_COMPARED = 200
+
+
+class FoundRun(NamedTuple):
+    """A run, with its ranks, its active conditions and its processes."""
+
+    name: str
+    ranks: Sequence[Rank]
+    active: Sequence[Entry]  # conditions of the run and its ranks
+    seen: FleetRun | None
+
+    @property
+    def hosts(self) -> list[str]:
+        """Return the hosts of its ranks, processes and conditions."""
+        names = {str(rank["host"]) for rank in self.ranks} | {entry.host for entry in self.active if entry.host}
+        return sorted(names | set(self.seen.hosts if self.seen else ()))
+
+
+def find_run(parts: CollectorParts, name: str) -> FoundRun:
+    """Return the run of this name. Raises an error with similar names."""
+    ranks, seen = _ranks_of(parts, name), seen_runs(parts)
+    active = [entry for entry in parts.timeline.active() if name and entry.run == name]
+    if not (ranks or active or name in seen):
+        known = {key.run for key in parts.fleet.ranks.keys} | active_by_run(parts).keys() | seen.keys()
+        what = f"no run named {name[:_LONGEST_SHOWN]!r}"
+        raise ApiError(404, "unknown_run", what, near(name, _alike(name, known), "GET /api/v1/runs"))
+    return FoundRun(name, ranks, active, seen.get(name))
+
+
+def seen_runs(parts: CollectorParts) -> dict[str, FleetRun]:
+    """Return the runs whose processes agents have seen."""
+    return parts.fleet.seen_runs(parts.clock(), parts.settings.not_reporting_after_seconds)
+
+
+def ranks_by_run(parts: CollectorParts) -> dict[str, list[Rank]]:
+    """Return the ranks of each run."""
+    ranks = parts.fleet.ranks
+    columns = {name: ranks.column(name).tolist() for name in RANK_COLUMNS}
+    runs: dict[str, list[Rank]] = {}
+    for row, key in enumerate(ranks.keys):
+        rank: dict[str, float | str] = {name: values[row] for name, values in columns.items()}
+        runs.setdefault(key.run, []).append({"host": key.host, **rank})
+    return runs
+
+
+def active_by_run(parts: CollectorParts) -> dict[str, Sequence[Entry]]:
+    """Return the active conditions of each run and its ranks."""
+    runs: dict[str, list[Entry]] = {}
+    for entry in parts.timeline.active():
+        if entry.run:
+            runs.setdefault(entry.run, []).append(entry)
+    return dict(runs)
+
+
+def reporting_since(parts: CollectorParts) -> float:
+    """Return the Unix time since which a run without known processes must have reported to count as running."""
+    return parts.clock() / 1e9 - parts.settings.diagnosis.runs.end_after_seconds
+
+
+def name_in_path(raw_path: str, decoded: str) -> tuple[str, str]:
+    """Return the name of a run and what follows it, from the path after `/runs/`.
+
+    Only the raw path shows which slashes are part of the name: those that are quoted. A proxy may have decoded them.
+    """
+    raw = raw_path.partition("?")[0].partition("/runs/")[2] or decoded.removeprefix("/")
+    name, slash, last = raw.rpartition("/")
+    return (unquote(name), last) if slash and last == DIAGNOSIS else (unquote(raw), "")
+
+
+def _alike(name: str, known: Collection[str]) -> list[str]:
+    """Return the names with the longest beginnings and endings in common, because a full comparison of all is slow."""
+    return nlargest(
+        _COMPARED, sorted(known), key=lambda other: _equal_start(name, other) + _equal_start(name[::-1], other[::-1])
+    )
+
+
+def _equal_start(one: str, other: str) -> int:
+    """Return the number of equal characters at the beginning of two texts."""
+    return next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+
+
+def _ranks_of(parts: CollectorParts, name: str) -> list[Rank]:
+    """Return the ranks of one run. Keys are sorted by run, so that other runs cost nothing."""
+    ranks = parts.fleet.ranks
+    rows = slice(bisect_left(ranks.keys, (name,)), bisect_left(ranks.keys, (name + "\0",)))
+    columns = {column: ranks.column(column)[rows].tolist() for column in RANK_COLUMNS}
+    return [
+        {"host": key.host, **{column: values[row] for column, values in columns.items()}}
+        for row, key in enumerate(ranks.keys[rows])
+    ]

@@ -1,0 +1,92 @@
+"""The summary of a run in the list of runs."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from flyball_collector.exporter.diagnosis.snapshot import RunFigure
+from flyball_collector.fleet.runs import FleetRun, RunPhase
+from flyball_collector.timeline.entry import Entry
+from flyball_collector.times import Moment, moment
+
+
+class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A run over all its ranks. Null is unknown: a run without step reports has no step times, for example."""
+
+    run: str
+    state: str  # running, not_reporting, ended
+    source: str | None  # how its processes were attributed: client, environment, slurm, kubernetes, torchrun …
+    users: list[str]
+    ranks: int | None
+    world_size: int | None
+    hosts: list[str]
+    gpus: int | None
+    processes: int | None  # now
+    labels: dict[str, str]  # common to all its processes
+    started: Moment | None  # the first process that was seen
+    last_seen: Moment | None  # a process or a report
+    step: int | None
+    step_median_seconds: float | None
+    step_slowest_seconds: float | None
+    remaining_seconds: float | None
+    remaining_low_seconds: float | None
+    remaining_high_seconds: float | None
+    last_report: Moment | None
+    conditions: int
+    severity: str | None  # the highest of its active conditions
+
+
+def run_summary(
+    run: str,
+    ranks: Sequence[Mapping[str, float | str]],
+    seen: FleetRun | None,
+    figure: RunFigure | None,
+    active: Sequence[Entry],
+    reporting_since: float = 0.0,
+    last_step: int | None = None,
+) -> RunSummary:
+    """Return a summary from the ranks' newest values, the run's processes, its figures and its active conditions.
+
+    `reporting_since`: a run without known processes is running if it has reported since then, in Unix time.
+    `last_step`: the step to show if no rank is known anymore.
+    """
+    worst = max(active, key=lambda entry: entry.severity_level, default=None)
+    figure = figure or RunFigure(run)
+    received = _largest(rank["received"] for rank in ranks)
+    size = _whole(_largest(rank["world_size"] for rank in ranks))
+    step = _whole(_largest(rank["step"] for rank in ranks))
+    hosts = {str(rank["host"]) for rank in ranks}
+    unseen = RunPhase.RUNNING if received and received >= reporting_since else RunPhase.NOT_REPORTING
+    last_seen_ns = max(seen.last_seen_ns if seen else 0, round((received or 0) * 1e9))
+    return RunSummary(
+        run=run,
+        state=seen.phase if seen else unseen,
+        source=(seen.source if seen else None) or None,
+        users=list(seen.users) if seen else [],
+        ranks=max(len(ranks), (seen.ranks or 0) if seen else 0) or None,
+        world_size=size or (seen.world_size if seen else None),
+        hosts=sorted(hosts | set(seen.hosts if seen else ())),
+        gpus=seen.gpus if seen else None,
+        processes=seen.processes if seen else None,
+        labels=dict(seen.labels) if seen else {},
+        started=moment(seen.started_ns) if seen else None,
+        last_seen=moment(last_seen_ns) if last_seen_ns else None,
+        step=last_step if step is None else step,
+        step_median_seconds=figure.median_seconds,
+        step_slowest_seconds=figure.slowest_seconds,
+        remaining_seconds=figure.left,
+        remaining_low_seconds=figure.left_low,
+        remaining_high_seconds=figure.left_high,
+        last_report=moment(round(received * 1e9)) if received else None,
+        conditions=len(active),
+        severity=worst.severity if worst else None,
+    )
+
+
+def _largest(values: Iterable[float | str]) -> float | None:
+    return max((float(value) for value in values if math.isfinite(float(value))), default=None)
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
