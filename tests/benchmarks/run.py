@@ -22,6 +22,8 @@ BENCHMARKS = {
     "attacks": "people and honest hosts during attacks by a client with a valid certificate, or over HTTP",
     "header_blocks": "decoding the headers of a call, receiving a message without I/O",
     "storage": "bytes of a host-day, reading a month",
+    "client": "what `import flyball` costs a training, with and without an agent; beside W&B offline and TensorBoard",
+    "profile": "flyball profile and ProfilingEngine at one sample a second, with 200 processes; beside psutil",
     "planning": "a plan from the shell, thousands of layouts, accuracy; beside accelerate estimate-memory",
     "false_alarms": "forecasts, ranks and GPUs over 10,000 host-days on which nothing breaks",
     "forecast_delays": "how soon each forecast fault is raised",

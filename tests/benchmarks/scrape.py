@@ -20,7 +20,6 @@ from flyball_collector.command import tune_interpreter
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.kinds import BOTTLENECKS, BY_NAME, EventKind
-from flyball_collector.diagnosis.scores.base_scores import BASE_NAMES
 from flyball_collector.diagnosis.scores.score_table import ScoreTable
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.diagnosis.view import View
@@ -33,6 +32,7 @@ from flyball_collector.exporter.renderings import Renderings
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.tick import KnownLayout, Tick
+from flyball_planner.base_formula import BASE_NAMES
 from flyball_proto.layout import Column, Layout
 from flyball_proto.metric import Metric, counter, gauge
 from flyball_proto.v1 import telemetry_pb2 as pb
