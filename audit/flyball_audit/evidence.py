@@ -1,5 +1,6 @@
 """Measured facts from a file: they confirm, lower or withdraw what was only read in the code."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,11 +12,13 @@ from flyball_reports.figures import figure, percent
 from flyball_reports.specification.document import read_document
 from flyball_reports.specification.problems import SpecificationError, unknown
 from flyball_reports.specification.sections import SectionKey, SpecificationFaults, read_section
-from flyball_reports.specification.source_value import SourceValue
+from flyball_reports.specification.source_value import SourceValue, shortened
 from flyball_reports.specification.value_readers import Reader, Unfit, number, text
 
 _BY_NAME = {each.name: each for each in FACTS}
 _LARGEST_BYTES = 1_000_000
+_READ_BY_HOST = "sync-every-step"
+"""The rule whose findings PyTorch's debug mode can decide. It misses explicit calls of synchronize()."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,9 @@ class Evidence:
 
     facts: Mapping[str, Measured] = field(default_factory=dict)
     file: str = ""
+    waits: Mapping[str, float] | None = None
+    """How often a step waited for the GPU, by place (FILE:LINE); None if that was not measured."""
+    waits_on: str = ""
 
     def told(self, facts: Iterable[str]) -> str:
         """Facts in words, those together that were measured on the same."""
@@ -73,7 +79,13 @@ def judged(findings: Iterable[Finding], evidence: Evidence) -> Judged:
     for finding in findings:
         bearings = _bearings(finding.rule, evidence)
         verdicts = {each.verdict for each in bearings}
-        if not bearings or finding.severity is Severity.ERROR:
+        place = _verdict_of_place(finding, evidence)
+        if place is not None and finding.severity is not Severity.ERROR:
+            if place.verdict is Verdict.WITHDRAW:
+                withdrawn.append(Withdrawn(finding, place.reason))
+            else:
+                kept.append(_confirmed(_with_measured(finding, place.reason)))
+        elif not bearings or finding.severity is Severity.ERROR:
             kept.append(finding)
         elif verdicts == {Verdict.CONFIRM}:
             kept.append(_confirmed(_told(finding, bearings, evidence)))
@@ -98,7 +110,38 @@ def _reason(bearings: Iterable[Bearing], evidence: Evidence) -> str:
 
 
 def _told(finding: Finding, bearings: Iterable[Bearing], evidence: Evidence) -> Finding:
-    return replace(finding, because=f"{finding.because.rstrip('.')}. Measured: {_reason(bearings, evidence)}.")
+    return _with_measured(finding, _reason(bearings, evidence))
+
+
+def _with_measured(finding: Finding, reason: str) -> Finding:
+    return replace(finding, because=f"{finding.because.rstrip('.')}. Measured: {reason}.")
+
+
+@dataclass(frozen=True)
+class _PlaceVerdict:
+    """The verdict on a finding by the places at which steps waited for the GPU."""
+
+    verdict: Verdict
+    reason: str
+
+
+def _verdict_of_place(finding: Finding, evidence: Evidence) -> _PlaceVerdict | None:
+    """Return whether the steps waited at the place of a finding; None for findings that this cannot decide."""
+    if evidence.waits is None or finding.rule != _READ_BY_HOST or finding.cell is not None:
+        return None
+    lines = range(min(finding.begins or finding.line, finding.line), finding.end_line + 1)
+    found = sum(count for place, count in evidence.waits.items() if _is_at(place, finding.path, lines))
+    if found:
+        return _PlaceVerdict(Verdict.CONFIRM, f"this place waited {figure(found)} times a step ({evidence.waits_on})")
+    return _PlaceVerdict(Verdict.WITHDRAW, f"no step waited for the GPU at this place ({evidence.waits_on})")
+
+
+def _is_at(place: str, path: str, lines: range) -> bool:
+    """Return True if FILE:LINE lies in these lines of a file. Either path may be relative."""
+    file, _, line = place.rpartition(":")
+    parts, others = Path(file).parts, Path(path).parts
+    shorter = min(len(parts), len(others))
+    return line.isdecimal() and int(line) in lines and shorter > 0 and parts[-shorter:] == others[-shorter:]
 
 
 def _confirmed(finding: Finding) -> Finding:
@@ -137,7 +180,23 @@ def read_evidence(content: str, file: str = "evidence") -> Evidence:
     facts = {} if faults.problems else dict(_facts(entry, said["measured_on"], faults))
     if faults.problems:
         raise SpecificationError(faults.problems, file)
-    return Evidence(facts, file)
+    return Evidence(facts, file, said.get("synchronising_calls"), said.get("measured_on", ""))
+
+
+_PLACES = 'places with calls a step, such as "train.py:14": 1.0'
+
+
+def _places(entry: SourceValue) -> dict[str, float]:
+    """Read the places at which steps waited for the GPU."""
+    if not isinstance(entry.value, dict):
+        raise Unfit(_PLACES)
+    count = number(at_least=0.0)
+    found = {}
+    for place, value in entry.value.items():
+        if not re.fullmatch(r".+:\d+", place):
+            raise Unfit(_PLACES, repr(shortened(place)))
+        found[place] = count.read(value)
+    return found
 
 
 KEYS = (
@@ -145,6 +204,7 @@ KEYS = (
     SectionKey(
         "facts", Reader("facts such as data_wait_ratio: 0.31", lambda entry: entry), "the measured facts", required=True
     ),
+    SectionKey("synchronising_calls", Reader(_PLACES, _places), "waits for the GPU in each step, by file and line"),
 )
 
 

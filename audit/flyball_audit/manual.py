@@ -69,7 +69,11 @@ safe change is left. Notebooks are never changed.
 `--diff` prints two patches per file: first the safe changes, then the changes that need a review.
 
 ## Confirm by measuring
-Code alone cannot show how much a fault costs. Measure a few hundred steps and pass the result:
+Code alone cannot show how much a fault costs. Run the training and audit its script with 50 measured steps:
+```
+flyball audit --run -- python train.py
+```
+Or pass a file with facts that were measured before, for example by `flyball run --measure 300 -- python train.py`:
 ```
 flyball audit src --evidence measured.yaml
 ```
@@ -84,6 +88,9 @@ facts:
   data_wait_ratio: 0.31
   gpu_busy_ratio: {value: 0.62, measured_on: one minute on GPU 0}
 ```
+The file may also list `synchronising_calls`, the places at which a step waits for the GPU. On a machine with a GPU,
+`flyball run --measure 300 -- CMD` writes them. A place in the list confirms `sync-every-step` there; a place that is
+missing withdraws it.
 A fact has one of three effects on a finding:
 
 - It *confirms* the finding: a note becomes a warning, and the confidence rises.

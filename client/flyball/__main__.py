@@ -21,6 +21,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: list[str]) -> int:
+    if arguments[:1] == ["run"]:  # the environment of a training may have no packages of ours
+        from flyball.hooks.run_command import main as start
+
+        return start(arguments[1:])
     part = arguments[0] if arguments and arguments[0] in {"agent", "collector"} else "planner"
     absent = missing(part)
     if absent:

@@ -1,6 +1,7 @@
 """What measured facts do to findings."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,50 @@ def test_nothing_is_lost(facts: dict[str, float]) -> None:
 def test_the_verdicts_are_all_used() -> None:
     """Otherwise the documents would promise what nothing does."""
     assert {each.verdict for each in BEARINGS} == set(Verdict)
+
+
+WAITS = """\
+measured_on: run 7
+facts: {}
+synchronising_calls: {"/home/a/project/train.py:3": 1.0, "lib/train.py:9": 0.2}
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "confirmed"),
+    [
+        ("train.py", 3, True),
+        ("project/train.py", 3, True),
+        ("/home/a/project/train.py", 3, True),
+        ("/lib/train.py", 9, True),
+        ("other/train.py", 3, False),
+        ("rain.py", 3, False),
+        ("train.py", 4, False),
+    ],
+)
+def test_a_place_that_waits_confirms_a_finding_and_another_one_withdraws_it(
+    path: str, line: int, confirmed: bool
+) -> None:
+    """By file and line; either path may be relative."""
+    finding = replace(_finding("sync-every-step"), path=path, line=line, end_line=line)
+    found = judged([finding], read_evidence(WAITS))
+    assert [each.severity for each in found.findings] == ([Severity.WARNING] if confirmed else [])
+    assert len(found.withdrawn) == (not confirmed)
+    reason = found.findings[0].because if confirmed else found.withdrawn[0].reason
+    assert ("times a step (run 7)" if confirmed else "no step waited for the GPU at this place (run 7)") in reason
+
+
+def test_places_decide_only_what_they_can() -> None:
+    """Explicit synchronisations are not seen, errors stay, and without a measurement nothing changes."""
+    others = [_finding("synchronize-every-step"), _finding("sync-every-step", Severity.ERROR)]
+    assert judged(others, read_evidence(WAITS)).findings == tuple(others)
+    finding = _finding("sync-every-step")
+    assert judged([finding], read_evidence("measured_on: run 7\nfacts: {}")).findings == (finding,)
+    assert judged([finding], read_evidence(WAITS.replace("train.py:3", "train.py:4"))).withdrawn
+
+
+@pytest.mark.parametrize("value", ["3", "[a]", "{train.py: 1}", "{'train.py:3': many}", "{'train.py:3': -1}"])
+def test_wrong_places_are_reported_with_their_line(value: str) -> None:
+    """With an example of a right one."""
+    with pytest.raises(InputError, match=r"facts.yaml:3: synchronising_calls: expected "):
+        read_evidence(f"measured_on: a\nfacts: {{}}\nsynchronising_calls: {value}", "facts.yaml")

@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,13 +26,14 @@ EXAMPLES = (
     "flyball audit src -o audit.html",
     "flyball audit . --diff | git apply",
     "flyball audit src --evidence measured.yaml",
+    "flyball audit --run -- python train.py",
 )
 _PROGRESS_AFTER_SECONDS = 1.0
 """The progress is shown after this time."""
 
 
 def audit(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH…", help="Python files, notebooks or folders.")],
+    words: Annotated[list[str], typer.Argument(metavar="PATH…", help="Python files, notebooks or folders.")],
     output: OutputOption = None,
     format_: Annotated[
         ReviewFormat | None,
@@ -66,27 +67,58 @@ def audit(
             help="Settings file.  [default: flyball-audit.toml or pyproject.toml in a folder above]",
         ),
     ] = None,
+    run: Annotated[
+        bool,
+        typer.Option("--run", help="Run the command behind `--`, measure 50 of its steps, and audit its script."),
+    ] = False,
     verbose: VerboseOption = False,
 ) -> None:
     """Read code without running it, find what slows a training down, and propose changes.
 
     Exit status: 0 if no finding reaches --fail-on, 1 if one does, 2 for wrong arguments.
     """
-    from flyball_reports.errors import InputError
-
     if diff and (fix or format_ or output):
         raise WrongArgument("--diff prints only patches; leave out --fix, --format and --output")
     form = _format_of(format_, output)
+    choice = AuditChoice(form, output, fail_on, config, select or [], ignore or [], diff=diff, fix=fix, verbose=verbose)
+    if not run:
+        return _audit([Path(word) for word in words], evidence, choice)
+    if evidence:
+        raise WrongArgument("--run measures by itself; leave out --evidence")
+    from flyball.command.measured_run import measured_run
+
+    with measured_run(words) as measured:
+        return _audit(measured.scripts, measured.evidence, choice)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditChoice:
+    """The options of the command line."""
+
+    form: ReviewFormat
+    output: Path | None
+    fail_on: FailOn | None
+    config: Path | None
+    select: Sequence[str]
+    ignore: Sequence[str]
+    diff: bool
+    fix: bool
+    verbose: bool
+
+
+def _audit(paths: Sequence[Path], evidence: Path | None, choice: AuditChoice) -> None:
+    from flyball_reports.errors import InputError
+
     for path in paths:
         if not path.exists():
             raise WrongArgument(f"there is no file or folder {path}")
     try:
-        settings = _settings(paths, config, select or [], ignore or [], fail_on)
-        found = _reviewed(paths, settings, _evidence(evidence or settings.evidence), fix=fix)
-        if diff:
+        settings = _settings(paths, choice.config, choice.select, choice.ignore, choice.fail_on)
+        found = _reviewed(paths, settings, _evidence(evidence or settings.evidence), fix=choice.fix)
+        if choice.diff:
             _print_patches(found)
-        elif found.files or output or form is not ReviewFormat.TABLE:
-            _write(found, form, output, verbose=verbose)
+        elif found.files or choice.output or choice.form is not ReviewFormat.TABLE:
+            _write(found, choice.form, choice.output, verbose=choice.verbose)
     except InputError as error:
         raise WrongArgument(str(error)) from None
     if not found.files:
