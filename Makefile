@@ -29,12 +29,18 @@ up: .venv/.runtime
 	@touch $@ .venv/.runtime
 
 ## Everything that CI runs.
-test: system-packages check .venv/.training
+test: system-packages check .venv/.training .venv/.frameworks
 	@$(BIN)/python -m tests.everything
 
 # PyTorch runs the audit's fixes and traces models. Tests that need it are skipped without it.
 .venv/.training: requirements-training.txt | .venv/.dev
 	@$(PIP) --requirement requirements-training.txt && touch $@ || echo "PyTorch cannot be installed here: tests that need it are skipped"
+
+# Frameworks of training, without a change to what is installed already. Their tests are skipped without them.
+.venv/.frameworks: requirements-frameworks.txt | .venv/.training
+	@$(BIN)/python -m pip freeze --exclude-editable > .venv/installed.txt
+	@test -e .venv/.training && $(PIP) --constraint .venv/installed.txt --requirement requirements-frameworks.txt && touch $@ \
+	  || echo "the training frameworks cannot be installed here: tests that need them are skipped"
 
 system-packages:
 	@tests/system-packages
@@ -54,9 +60,10 @@ bench: .venv/.dev
 	@tests/system-packages stress-ng:stress-ng
 	$(BIN)/python -m tests.benchmarks.run
 
-## What can be read from a real NVIDIA GPU here, and what it costs.
+## What can be read from a real NVIDIA GPU here, and what it costs; what the client costs a training on it.
 gpu-check: .venv/.runtime
 	$(BIN)/python -m flyball_agent.accelerators.check
+	$(BIN)/python -m tests.benchmarks.client_on_gpu
 
 ## Python modules from the .proto files.
 proto: .venv/.dev

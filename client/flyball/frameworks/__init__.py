@@ -1,0 +1,1 @@
+"""Reporting from training frameworks: Trainer, Lightning, DeepSpeed and optimizers of PyTorch."""

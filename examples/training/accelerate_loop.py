@@ -1,0 +1,56 @@
+"""A loop with Accelerate. Report the loop as in plain PyTorch; only the optimizer's real steps end a step.
+
+accelerate launch examples/training/accelerate_loop.py --steps 50
+"""
+
+import argparse
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import set_seed
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import flyball
+
+
+def train(steps: int) -> None:
+    """Train with two batches in each step."""
+    set_seed(7)
+    points = torch.randn(320, 8)
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
+    model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    loader = DataLoader(TensorDataset(points, points.sum(1, keepdim=True)), batch_size=16, shuffle=True)
+    model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+    rank, ranks = accelerator.process_index, accelerator.num_processes
+    step = samples = 0
+    with flyball.run("accelerate-loop", total_steps=steps, rank=rank, world_size=ranks) as run:
+        while step < steps:
+            for inputs, targets in run.data(loader):
+                with accelerator.accumulate(model):
+                    loss = nn.functional.mse_loss(model(inputs), targets)
+                    run.mark("forward")
+                    accelerator.backward(loss)
+                    run.mark("backward")
+                    optimizer.step()
+                    optimizer.zero_grad()
+                samples += len(inputs)
+                if accelerator.sync_gradients:  # the optimizer has stepped
+                    run.mark("optimizer")
+                    run.step(samples=samples, loss=loss)
+                    step, samples = step + 1, 0
+                    print(f"step {step:>3}  loss {loss.item():.9g}")
+                    if step == steps:
+                        break
+
+
+def main() -> None:
+    """Read the options and train."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=50)
+    train(parser.parse_args().steps)
+
+
+if __name__ == "__main__":
+    main()
