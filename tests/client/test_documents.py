@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 import flyball_agent.command as agent_command
 import flyball_collector.command as collector_command
 from flyball.command import SUMMARIES, build
+from flyball.hooks import run_command
 from flyball_agent.settings import AgentSettings
 from flyball_collector.settings import CollectorSettings
 from flyball_daemon.settings import load
@@ -139,6 +140,9 @@ def test_command_lines_are_valid(name: str, command: str) -> None:
 def _problem(words: list[str]) -> str | None:
     program, rest = words[0].partition("-")[2] or (words[1] if len(words) > 1 else ""), words[1:]
     daemons = {"agent": agent_command, "collector": collector_command}
+    if program == "run":
+        own, command = run_command.split(rest[1:])
+        return _daemon_problem(run_command.build_parser(), [*own, "--", *command[:1]])
     if program in daemons:
         return _daemon_problem(daemons[program]._parser(), rest[1:] if rest[:1] == [program] else rest)
     if not rest or rest in (["--help"], ["--version"]):
@@ -221,10 +225,11 @@ def test_the_alerts_are_those_of_the_runbooks() -> None:
     assert listed == {path.stem: path.read_text().splitlines()[2] for path in (DOCS / "runbooks").glob("*.md")}
 
 
-def test_the_tutorial_shows_lines_of_its_script() -> None:
-    """Every Python line on the page of the tutorial is a line of docs/tutorial/train.py."""
+def test_the_tutorial_shows_lines_of_its_scripts() -> None:
+    """Every Python line on the page of the tutorial is a line of a script beside it."""
     page = (DOCS / "tutorial/README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    script = {line.strip() for line in (DOCS / "tutorial/train.py").read_text(encoding="utf-8").splitlines()}
+    scripts = (path.read_text(encoding="utf-8") for path in (DOCS / "tutorial").glob("*.py"))
+    lines = {line.strip() for script in scripts for line in script.splitlines()}
     assert blocks
-    assert [line for block in blocks for line in block.splitlines() if line.strip() not in script] == []
+    assert [line for block in blocks for line in block.splitlines() if line.strip() not in lines] == []

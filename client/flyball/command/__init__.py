@@ -22,7 +22,8 @@ COMMANDS = {
         "host": "Show or remove a host.",
     },
     "Runs": {
-        "runs": "List the runs of the fleet.",
+        "run": "Run a training that reports without a change of code.",
+        "runs": "List the runs of the fleet, or show one.",
         "diagnose": "Show what limits a host or run, and what will fail.",
         "advice": "List what to change, with the expected gain.",
     },
@@ -30,6 +31,7 @@ COMMANDS = {
         "events": "List what was raised, changed and cleared.",
         "silence": "Mute notifications for a while.",
         "capsule": "Save an incident to a file.",
+        "capture": "Capture stacks, a trace or memory of a running rank.",
         "replay": "Diagnose recorded data again.",
     },
     "Plan": {
@@ -48,6 +50,7 @@ COMMANDS = {
     },
     "Measure": {
         "calibrate": "Improve estimates with measured runs.",
+        "profile": "Report what a command uses, and its bottleneck.",
         "scale": "Predict how the time of a command grows.",
         "sweep": "Rank combinations of parameters by speed.",
     },
@@ -67,7 +70,8 @@ COMMANDS = {
 The daemons have their own command lines, in their own packages."""
 
 SUMMARIES = {name: summary for group in COMMANDS.values() for name, summary in group.items()}
-DAEMONS = ("agent", "collector")
+SEPARATE = ("agent", "collector", "run")
+"""These have their own parsers, because they must start where other packages are missing; here they are only named."""
 EXAMPLES = (
     "flyball up  # watch this machine and open the page",
     "flyball hosts --collector http://10.0.0.5:3591  # list the hosts of a fleet",
@@ -106,7 +110,7 @@ class Program(HelpGroup):
 
 def load(name: str) -> TyperCommand | TyperGroup:
     """Import a command and return it."""
-    if name in DAEMONS:
+    if name in SEPARATE:
         return TyperCommand(name, help=SUMMARIES[name])  # only named here; see flyball.__main__
     module = import_module(f"flyball.command.{name}")
     if hasattr(module, "build"):

@@ -53,7 +53,7 @@ def diagnosis_of(api: Api, name: str) -> dict[str, Any]:
         except NotFound as run_error:
             hints = [str(error).partition("; ")[2] for error in (host_error, run_error)]
             alike = [name for hint in hints if hint.endswith("?") for name in re.findall("'[^']+'", hint)]
-            hint = f"did you mean {' or '.join(alike)}?" if alike else "`flyball hosts` lists the hosts"
+            hint = f"did you mean {' or '.join(alike)}?" if alike else "`flyball hosts` and `flyball runs` list them"
             raise NotFound(f"no host or run named {printable(name)!r}; {hint}") from None
 
 

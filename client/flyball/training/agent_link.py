@@ -14,7 +14,8 @@ _FLAGS = _socket.MSG_DONTWAIT | getattr(_socket, "MSG_NOSIGNAL", 0)
 
 _READ_BYTES = 4096  # enough for the answers of a minute; allocating 64 KiB takes as long as the system call
 _READS = 16  # at a time, and
-_MAX_LINES = 16  # that are not positive answers: an agent that sends without end must not keep the training busy
+_MAX_LINES = 1024  # at a time: more than the answers to all reports that fit into the queue of an agent, and
+_MAX_MESSAGES = 16  # of them: an agent that sends without end must not keep the training busy
 _MAX_LINE_BYTES = 64 * 1024
 _FIRST_WAIT_NS = 900_000_000  # before the next attempt; just below the second between two reports
 _LONGEST_WAIT_NS = 10_000_000_000
@@ -31,6 +32,7 @@ class AgentLink:
         "_arrived",
         "_buffer",
         "_checked",
+        "_error",
         "_find",
         "_hello",
         "_identity",
@@ -38,7 +40,6 @@ class AgentLink:
         "_unsent",
         "_wait",
         "descriptor",
-        "error",
     )
 
     def __init__(self, find: Callable[[], list[str]]) -> None:
@@ -52,7 +53,12 @@ class AgentLink:
         self._arrived: list[bytes] = []
         self._wait = 0
         self._retry_at = 0
-        self.error = ""  # the last error that the agent answered
+        self._error = b""  # the last one that the agent answered
+
+    @property
+    def error(self) -> str:
+        """Return the last error that the agent answered."""
+        return self._error[:500].decode("utf-8", "replace")
 
     @property
     def connected(self) -> bool:
@@ -115,7 +121,7 @@ class AgentLink:
         if not alive:
             self._close(now)
         arrived, self._arrived = self._arrived, []
-        return arrived
+        return arrived[:_MAX_MESSAGES]
 
     def close(self) -> None:
         """Close the connection and forget what was not sent."""
@@ -140,41 +146,37 @@ class AgentLink:
 
     def _read(self, connection: _socket.socket, now: int) -> bool:
         """Read what has arrived. Return False if the connection is over."""
+        data, alive = self._buffer, True
         try:
             for _ in range(_READS):
-                data = connection.recv(_READ_BYTES, _FLAGS)
-                if not data:
-                    return False
-                self._wait = 0
-                if not self._split(data, now):
-                    return False
-                if len(data) < _READ_BYTES:
+                part = connection.recv(_READ_BYTES, _FLAGS)
+                data += part
+                if len(part) < _READ_BYTES:
+                    alive = bool(part)
                     break
         except BlockingIOError:
             pass
         except OSError:
+            alive = False
+        if data is not self._buffer and not self._split(data):
+            self._retry_at = now + _REFUSED_WAIT_NS
             return False
-        return True
+        return alive
 
-    def _split(self, data: bytes, now: int) -> bool:
-        """Split lines. Return False if the agent refused the run or sends no lines."""
-        *lines, self._buffer = (self._buffer + data).split(b"\n")
-        accepted = len(self._buffer) <= _MAX_LINE_BYTES
+    def _split(self, data: bytes) -> bool:
+        """Split lines. Return False if the agent refused the run, or does not behave as an agent."""
+        *lines, self._buffer = data.split(b"\n", _MAX_LINES)
+        self._wait = 0
         for line in lines:
-            if line == _OK or not line:
+            if line == _OK:
                 continue
-            if not line.startswith(_ERROR):
-                self._arrived.append(line)
-                if len(self._arrived) > _MAX_LINES:
-                    self._arrived.clear()
-                    self._retry_at = now + _REFUSED_WAIT_NS
+            if line.startswith(_ERROR):
+                self._error = line
+                if b"hello" in line or b"belongs to" in line or b"are open" in line:
                     return False
-                continue
-            self.error = line[:500].decode("utf-8", "replace")
-            if b"hello" in line or b"belongs to" in line or b"are open" in line:
-                self._retry_at = now + _REFUSED_WAIT_NS
-                accepted = False
-        return accepted
+            else:
+                self._arrived.append(line)
+        return len(lines) < _MAX_LINES and len(self._arrived) <= _MAX_MESSAGES and len(self._buffer) <= _MAX_LINE_BYTES
 
     def _close(self, now: int) -> None:
         descriptor, self.descriptor = self.descriptor, -1

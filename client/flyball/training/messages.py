@@ -16,7 +16,7 @@ ROOMS = {"capture": "flyball.captures"}
 """Modules with a function `handle(run, message)`. One is imported when a message of its kind arrives."""
 
 
-class Messages:
+class AgentMessages:
     """Actions by kind of message, and the messages that wait to be sent."""
 
     __slots__ = ("_actions", "_waiting")

@@ -48,7 +48,10 @@ def run(
     found_labels, dropped = _valid(lambda: all_labels(labels or {}, os.environ), faults) or ({}, 0)
     steps = _valid(lambda: whole_number(total_steps), faults)
     samples = _valid(lambda: whole_number(total_samples), faults)
-    dropped += (steps, samples).count(None) - (total_steps, total_samples).count(None) + (cleaned != name)
+    dropped += sum(
+        [given is not None and found is None for given, found in ((total_steps, steps), (total_samples, samples))]
+    )
+    dropped += not isinstance(name, str) or cleaned != name
     introduction = Introduction(
         chosen,
         identity,
@@ -60,6 +63,8 @@ def run(
     )
     opened = Run(introduction, Reporter(AgentLink(candidates), perf_counter_ns()), dropped + len(faults))
     fork.add(opened)
+    if os.environ.get("FLYBALL_STACKS") == "1":
+        opened.enable_stacks()
     return opened
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from flyball.training.protocols import PartSink
 
 
-class Section:
+class RunSection:
     """A block whose time is counted under a name. Time in an inner section counts for the inner one alone."""
 
     __slots__ = ("_began", "_name", "_outer", "_run")
@@ -23,8 +23,8 @@ class Section:
 
     def __enter__(self) -> None:
         run = self._run
-        if run.times.recording:
-            run.times.enter(run.depth)
+        if run.sampling is not None:
+            run.sampling.enter(run.depth)
         self._outer = run.inner
         run.inner = 0
         run.depth += 1
@@ -35,7 +35,7 @@ class Section:
         self._run.add_section(self._name, now - self._began, self._outer, now)
 
 
-class Call:
+class ServiceCall:
     """One call to a service. Calls of other threads run beside the steps, and so they belong to no section."""
 
     __slots__ = ("_began", "_run", "_section", "_service")
@@ -43,11 +43,11 @@ class Call:
     def __init__(self, run: PartSink, service: object) -> None:
         self._run = run
         self._service = service
-        self._section: Section | None = None
+        self._section: RunSection | None = None
 
     def __enter__(self) -> None:
         if get_ident() == self._run.thread:
-            self._section = Section(self._run, self._run.section_of(self._service))
+            self._section = RunSection(self._run, self._run.section_of(self._service))
             self._section.__enter__()
         self._began = perf_counter_ns()
 
@@ -58,7 +58,7 @@ class Call:
         self._run.add_call(self._service, taken, kind is not None)
 
 
-class Level:
+class RunLevel:
     """One level of a hierarchical learner."""
 
     __slots__ = ("_name", "_run")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         depth: int
         inner: int
         thread: int
-        times: DeviceTimes
+        sampling: DeviceTimes | None
 
         def add_wait(self, began: int, now: int) -> None:
             """Add waiting for input."""

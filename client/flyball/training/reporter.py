@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from flyball.training.figures import Figures
-from flyball.training.messages import Messages
+from flyball.training.messages import AgentMessages
 from flyball.training.report_line import GOODBYE, steps_line
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ class Reporter:
         self._reported_dropped = 0
         self._owner = os.getpid()
         self._detached = False
-        self.messages = Messages()
+        self.messages = AgentMessages()
 
     @property
     def connected(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from _thread import allocate_lock, get_ident
+from _weakref import ref
 from time import perf_counter_ns
 
 from flyball.training import fork
@@ -11,7 +12,7 @@ from flyball.training.allocator import peaks
 from flyball.training.device_times import WHOLE_STEP, DeviceTimes, section_times
 from flyball.training.figures import Figures, Names
 from flyball.training.loss import LossReader
-from flyball.training.parts import Call, Level, MeasuredData, MeasuredIterator, Section
+from flyball.training.parts import MeasuredData, MeasuredIterator, RunLevel, RunSection, ServiceCall
 from flyball.training.progress import Progress
 from flyball.training.report_line import MAX_LINE_BYTES
 from flyball.training.texts import amount, whole_number
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
 
     from flyball.training.introduction import Introduction
     from flyball.training.reporter import Reporter
-    from flyball.training.run_summary import RunSummary
+    from flyball.training.run_summary import TrainingSummary
 
     Items = TypeVar("Items")
 
 REPORT_NS = 1_000_000_000
+_NEVER = 2**63
+_MANY = 2**53  # beyond it, adding one to a float changes nothing
 _MOST_CALLS = 1024  # that wait to be added up
 
 
@@ -48,6 +51,7 @@ class Run:
         "_loss_due",
         "_marked",
         "_names",
+        "_newest",
         "_progress",
         "_report_ns",
         "_reporter",
@@ -57,6 +61,7 @@ class Run:
         "inner",
         "last_step",
         "measures_data",
+        "sampling",
         "thread",
         "times",
     )
@@ -83,7 +88,9 @@ class Run:
         self._progress = Progress(now)
         self._loss = LossReader()
         self._loss_due = 0
+        self._newest: Callable[[], object | None] | None = None  # the newest loss, if it was left for later
         self.times = DeviceTimes()  # of a step a second, as a GPU measures them
+        self.sampling: DeviceTimes | None = None  # the same, while such a step is measured
         self._shares: dict[str, float] | None = None  # of a sampled step, as the device measured it
         self._calls: list[tuple[str, int, bool]] = []
         self._draining = allocate_lock()
@@ -161,17 +168,21 @@ class Run:
                 figures.steps += 1
                 figures.nanoseconds += now - self._began
             self._began = self._marked = now
-            if self.times.recording:
-                self.times.end()
+            if self.sampling is not None:
+                self._end_sample()
             if number is None:
                 self.last_step += 1
             else:
                 self._go_to(number)
-            if tokens is not None or samples is not None:
+            if tokens.__class__ is int and samples is None and 0 <= tokens < _MANY:
+                figures.tokens = tokens if figures.tokens is None else figures.tokens + tokens
+            elif tokens is not None or samples is not None:
                 self._add_amounts(tokens, samples)
-            if loss is not None and now >= self._loss_due:
-                self._loss_due = now + self._report_ns
-                self._loss.offer(loss)
+            if loss is not None:
+                if loss.__class__ is float:
+                    self._progress.loss = loss
+                else:
+                    self._note_loss(loss, now)
             if now >= self._due:
                 self._report(now)
             if self._actions:
@@ -183,37 +194,48 @@ class Run:
         """Count the time since the last mark, batch or step under a name. Call it after this part of the step."""
         try:
             now = perf_counter_ns()
-            known = self._names.of(name)
             sections = self._figures.sections
-            if known in sections:
-                sections[known] += now - self._marked
-            elif not self._figures.add_section(known, now - self._marked):
+            if name in sections:  # its names are clean, and so is one that equals them
+                sections[name] += now - self._marked
+            elif not self._figures.add_section(self._names.of(name), now - self._marked):
                 self._dropped += 1
             self._marked = now
-            if self.times.recording:
-                self.times.mark(known)
+            if self.sampling is not None:
+                self.sampling.mark(self._names.of(name))
         except Exception:  # noqa: BLE001  it must not reach the training
             self._dropped += 1
 
-    def section(self, name: object) -> Section:
+    def section(self, name: object) -> RunSection:
         """Return a context manager that counts the time of its block under a name."""
-        return Section(self, name)
+        return RunSection(self, name)
 
-    def call(self, service: object) -> Call:
+    def call(self, service: object) -> ServiceCall:
         """Return a context manager that counts a call to a service, its time, and whether it raised."""
-        return Call(self, service)
+        return ServiceCall(self, service)
 
-    def level(self, name: object) -> Level:
+    def level(self, name: object) -> RunLevel:
         """Return a level of a hierarchical learner. Its `add` counts what was learned there."""
-        return Level(self, name)
+        return RunLevel(self, name)
 
-    def summary(self) -> RunSummary:
+    def summary(self) -> TrainingSummary:
         """Return the progress of this process: recent and overall rates, time remaining, and what limits it."""
         from flyball.training.run_summary import summarize
 
         now = perf_counter_ns()
         self._close_second(now)
         return summarize(self, self._progress, now)
+
+    def enable_stacks(self) -> bool:
+        """Let the agent see the stacks of this process at any time, also if it hangs. Return False if it cannot.
+
+        `faulthandler` writes them on a real-time signal that nobody uses. FLYBALL_STACKS=1 does the same.
+        """
+        try:
+            from importlib import import_module
+
+            return bool(import_module("flyball.captures.stacks_signal").enable())
+        except Exception:  # noqa: BLE001  it must not reach the training
+            return False
 
     def finish(self) -> None:
         """Send the last report and leave the run. Calling it again has no effect."""
@@ -223,6 +245,10 @@ class Run:
         fork.remove(self)
         try:
             now = perf_counter_ns()
+            if self._newest is not None:
+                self._loss.offer(self._newest())
+            if self._actions:
+                self._act()  # a capture in progress ends
             self._report(now)
             self._reporter.finish(now)
         except Exception:  # noqa: BLE001  it must not reach the training
@@ -249,7 +275,7 @@ class Run:
     def note_loss(self, loss: object) -> None:
         """Use a loss that is known between two steps."""
         try:
-            self._loss.offer(loss)
+            self._note_loss(loss, perf_counter_ns())
         except Exception:  # noqa: BLE001  it must not reach the training
             self._dropped += 1
 
@@ -311,8 +337,8 @@ class Run:
             self._figures.waits += 1
             self._figures.wait += now - began
             self._marked = now
-            if self.times.recording:
-                self.times.mark(WHOLE_STEP)
+            if self.sampling is not None:
+                self.sampling.mark(WHOLE_STEP)
 
     def add_section(self, name: object, taken: int, outer: int, now: int) -> None:
         """Add the time of a section that has ended."""
@@ -326,8 +352,8 @@ class Run:
             known = self._names.of(name)
             if not self._figures.add_section(known, own):
                 self._dropped += 1
-            if self.times.recording:
-                self.times.mark(known)
+            if self.sampling is not None:
+                self.sampling.mark(known)
         except Exception:  # noqa: BLE001  it must not reach the training
             self._dropped += 1
 
@@ -357,6 +383,10 @@ class Run:
             self._dropped += 1
             return "unnamed"
 
+    def _end_sample(self) -> None:
+        self.sampling = None
+        self.times.end()
+
     def _add_amounts(self, tokens: object, samples: object) -> None:
         figures = self._figures
         if tokens is not None:
@@ -372,6 +402,19 @@ class Run:
             else:
                 figures.samples = added if figures.samples is None else figures.samples + added
 
+    def _note_loss(self, loss: object, now: int) -> None:
+        """Read a loss between two reports, and the last one at the end. A reference would keep its graph in memory."""
+        self._newest = None
+        if now < self._loss_due:
+            try:
+                self._newest = ref(loss)
+                return
+            except TypeError:  # a number, which costs little to read
+                pass
+        else:
+            self._loss_due = _NEVER
+        self._loss.offer(loss)
+
     def _go_to(self, number: object) -> None:
         step = whole_number(number)
         if step is None:
@@ -385,14 +428,17 @@ class Run:
 
     def _report(self, now: int) -> None:
         self._due = now + self._report_ns
+        self._loss_due = now + self._report_ns // 2  # a device has computed it when the next report is written
         self.thread = get_ident()
         self._close_second(now)
         self._reporter.send(self, self._progress, now)
         self.times.begin()
+        self.sampling = self.times if self.times.recording else None
 
     def _close_second(self, now: int) -> None:
         """Add the figures of the last second to the sums and to the next report."""
-        self._drain_calls()
+        if self._calls:
+            self._drain_calls()
         figures, self._figures = self._figures, Figures()
         progress = self._progress
         loss = self._loss.take()
@@ -425,3 +471,7 @@ class Run:
                 action(self)
             except Exception:  # noqa: BLE001  it must not reach the training
                 self._dropped += 1
+
+
+for _method in (Run.step, Run.mark):
+    _method.__dict__["_torchdynamo_disable"] = True  # in a function that torch compiles, they run as they are

@@ -16,7 +16,7 @@ _LEAST_SECONDS = 5  # reports, before an interval of the time remaining is given
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class StepRates:
     """Amounts a second, and the mean time of a step. None is unknown."""
 
     step_seconds: float | None = None
@@ -36,7 +36,7 @@ class ServiceCalls:
 
 
 @dataclass(frozen=True, slots=True)
-class RunSummary:
+class TrainingSummary:
     """The progress of one rank. None is unknown."""
 
     run: str
@@ -46,8 +46,8 @@ class RunSummary:
     step: int
     total_steps: int | None
     seconds: float  # since the run was opened
-    recent: Rates  # over the last minute
-    overall: Rates  # over all steps
+    recent: StepRates  # over the last minute
+    overall: StepRates  # over all steps
     remaining_seconds: float | None
     remaining_low_seconds: float | None
     remaining_high_seconds: float | None
@@ -67,12 +67,12 @@ class RunSummary:
         return "\n".join(_lines(self))
 
 
-def summarize(run: RunFacts, progress: Progress, now: int) -> RunSummary:
+def summarize(run: RunFacts, progress: Progress, now: int) -> TrainingSummary:
     """Return the summary of a run."""
     overall, seconds = progress.overall, progress.recent_seconds(now)
     bottleneck, share = _bottleneck(overall)
     low, remaining, high = _remaining(run, overall, seconds)
-    return RunSummary(
+    return TrainingSummary(
         run=run.name,
         rank=run.rank,
         world_size=run.world_size,
@@ -101,7 +101,7 @@ def summarize(run: RunFacts, progress: Progress, now: int) -> RunSummary:
     )
 
 
-def _rates_of(seconds: list[Second]) -> Rates:
+def _rates_of(seconds: list[Second]) -> StepRates:
     tokens = [second.tokens for second in seconds if second.tokens is not None]
     samples = [second.samples for second in seconds if second.samples is not None]
     return _rates(
@@ -113,11 +113,11 @@ def _rates_of(seconds: list[Second]) -> Rates:
     )
 
 
-def _rates(steps: int, nanoseconds: int, tokens: float | None, samples: float | None, wait: int) -> Rates:
+def _rates(steps: int, nanoseconds: int, tokens: float | None, samples: float | None, wait: int) -> StepRates:
     taken = nanoseconds * _SECOND
     if not steps or taken <= 0:
-        return Rates()
-    return Rates(
+        return StepRates()
+    return StepRates(
         step_seconds=taken / steps,
         steps_per_second=steps / taken,
         tokens_per_second=None if tokens is None else tokens / taken,
@@ -144,11 +144,14 @@ def _remaining(
 
 
 def _left(run: RunFacts, overall: Figures) -> tuple[float | None, float]:
-    """Return how many steps, or else samples, are left, and how many were measured."""
+    """Return how many steps, or else samples, are left, and how many were measured.
+
+    The samples are those of all ranks, which share them.
+    """
     if run.total_steps is not None:
         return max(0, run.total_steps - run.last_step), overall.steps
     if run.total_samples is not None and overall.samples is not None:
-        return max(0.0, run.total_samples - overall.samples), overall.samples
+        return max(0.0, run.total_samples / max(1, run.world_size) - overall.samples), overall.samples
     return None, 0
 
 
@@ -168,7 +171,7 @@ def _bottleneck(overall: Figures) -> tuple[str, float | None]:
     return name, min(1.0, parts[name] / overall.nanoseconds)
 
 
-def _lines(summary: RunSummary) -> list[str]:
+def _lines(summary: TrainingSummary) -> list[str]:
     total = "" if summary.total_steps is None else f" of {summary.total_steps:,}"
     lines = [f"{summary.run}: step {summary.step:,}{total}, rank {summary.rank} of {summary.world_size}"]
     for title, rates in (("recent", summary.recent), ("overall", summary.overall)):
@@ -188,7 +191,7 @@ def _lines(summary: RunSummary) -> list[str]:
     return lines
 
 
-def _rate_text(rates: Rates) -> str:
+def _rate_text(rates: StepRates) -> str:
     parts = [f"{(rates.step_seconds or 0.0) * 1000:.3g} ms a step"]
     if rates.tokens_per_second is not None:
         parts.append(f"{rates.tokens_per_second:,.0f} tokens/s")
@@ -199,7 +202,7 @@ def _rate_text(rates: Rates) -> str:
     return ", ".join(parts)
 
 
-def _remaining_text(summary: RunSummary) -> str:
+def _remaining_text(summary: TrainingSummary) -> str:
     text = _duration(summary.remaining_seconds or 0.0)
     if summary.remaining_low_seconds is None or summary.remaining_high_seconds is None:
         return text

@@ -12,17 +12,20 @@ import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
 from flyball_collector.diagnosis import scores
 from tests.benchmarks.figure import report as print_figures
+from tests.benchmarks.labelled.as_reported import AsReported
 from tests.benchmarks.labelled.campaign import read_recorded, record, record_steady
 from tests.benchmarks.labelled.episode import FULL_SECONDS, Recorded
 from tests.benchmarks.labelled.fit import fit_to
 from tests.benchmarks.labelled.label import HARM, SAME, Use
 from tests.benchmarks.labelled.pack import pack
 from tests.benchmarks.labelled.picture import calibration_svg
+from tests.benchmarks.labelled.plan import Reports
 from tests.benchmarks.labelled.record import anonymous
 from tests.benchmarks.labelled.report import Steady, figures, page
 from tests.benchmarks.labelled.score import Pair, calibration, statements
@@ -42,19 +45,22 @@ def main() -> None:
     """Do what was asked for."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # swap, control groups and processes are given back
     options = _parser().parse_args()
+    options.out = options.out or (OUT if options.reports == "client" else Path(f"{OUT}-{options.reports}"))
     until = time.monotonic() + 60 * options.minutes if options.minutes else float("inf")
     if options.command in {"all", "record"}:
         seed = _seed(options.out, options.seed)
         print(f"seed {seed}", file=sys.stderr, flush=True)
         record(
             options.out, seed=seed, scored=options.scored, tuning=options.tuning, until=until,
-            full_seconds=options.full_seconds, only=options.only,
+            full_seconds=options.full_seconds, only=options.only, reports=options.reports,
         )  # fmt: skip
     if options.command in {"all", "steady"}:
         loads = options.only or STEADY_LOADS
-        record_steady(options.out, loads=loads, seconds=60 * options.steady_minutes, until=until)
+        record_steady(
+            options.out, loads=loads, seconds=60 * options.steady_minutes, until=until, reports=options.reports
+        )
     if options.command in {"all", "score"}:
-        _score(options.out, options.docs)
+        _score(options.out, options.docs, options.reported_as)
     if options.command == "fit":
         fit_to([pair for out in (options.out, *options.also) for pair in _pairs(out)], options.to)
     if options.command == "pack":
@@ -73,7 +79,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "command", nargs="?", default="all", choices=("all", "record", "steady", "score", "fit", "keep", "pack")
     )
-    parser.add_argument("--out", type=Path, default=OUT, help=f"where recordings lie (default: {OUT})")
+    parser.add_argument("--out", type=Path, help=f"where recordings lie (default: {OUT}, or {OUT}-REPORTS)")
+    parser.add_argument(
+        "--reports",
+        choices=get_args(Reports),
+        default="client",
+        help="how the training reports: with the client in its code, by `flyball run` alone, or not (default: client)",
+    )
     parser.add_argument("--scored", type=int, default=SCORED, help="episodes that can be scored (default: %(default)s)")
     parser.add_argument("--seed", type=int, help="default: the one of the run that lies there, else a new one")
     parser.add_argument("--minutes", type=float, help="begin no episode after so many")
@@ -82,6 +94,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tuning", action="store_true", help="only generators that may be tuned on")
     parser.add_argument(
         "--only", action="append", default=[], metavar="GENERATOR", help="only these; keep: names of episodes"
+    )
+    parser.add_argument(
+        "--as",
+        dest="reported_as",
+        choices=get_args(AsReported),
+        default="recorded",
+        help="score: rewrite the reports of the recordings as if they had been made in another way",
     )
     parser.add_argument("--docs", type=Path, help="write the page and the picture here (default: --out)")
     parser.add_argument("--also", type=Path, action="append", default=[], help="fit: further recordings")
@@ -103,14 +122,14 @@ def _seed(out: Path, asked: int | None) -> int:
     return seed
 
 
-def _pairs(out: Path) -> list[Pair]:
+def _pairs(out: Path, reports: AsReported = "recorded") -> list[Pair]:
     """Diagnose every episode that can be scored."""
     scored = [recorded for recorded in read_recorded(out) if recorded.label.use is not Use.DROPPED]
-    return [(recorded, diagnose(recorded, out / f"{recorded.name}.spool")) for recorded in scored]
+    return [(recorded, diagnose(recorded, out / f"{recorded.name}.spool", reports=reports)) for recorded in scored]
 
 
-def _score(out: Path, docs: Path | None) -> None:
-    recorded, pairs = read_recorded(out), _pairs(out)
+def _score(out: Path, docs: Path | None, reports: AsReported) -> None:
+    recorded, pairs = read_recorded(out), _pairs(out, reports)
     dropped = len(recorded) - len(pairs)
     steady = [_steady(path, out) for path in sorted(out.glob("steady-*.json"))]
     words = {

@@ -16,6 +16,7 @@ from tests.benchmarks.labelled.causes.catalogue import BLIND, NEW_PAIRS, PAIRS, 
 from tests.benchmarks.labelled.causes.generator import Generator
 from tests.benchmarks.labelled.episode import Episode, Recorded, Stage, judged_again
 from tests.benchmarks.labelled.label import Use
+from tests.benchmarks.labelled.plan import Reports
 from tests.benchmarks.labelled.record import Recorder
 from tests.benchmarks.labelled.scene import Child, can_group, make_data, swap_file
 from tests.benchmarks.labelled.surroundings import Ports
@@ -35,7 +36,13 @@ class Machine:
 
 
 def episodes(
-    seed: int, machine: Machine, *, tuning: bool, full_seconds: float, only: Sequence[str] = ()
+    seed: int,
+    machine: Machine,
+    *,
+    tuning: bool,
+    full_seconds: float,
+    only: Sequence[str] = (),
+    reports: Reports = "client",
 ) -> Iterator[Episode]:
     """Episodes without end, the same for the same seed; any stretch of them is well mixed."""
     rng, number = random.Random(seed), 0
@@ -52,7 +59,7 @@ def episodes(
         rng.shuffle(chosen)
         for names in chosen:
             number += 1
-            yield Episode(f"{number:04d}-{'+'.join(names)}", rng.randrange(2**32), names, full_seconds)
+            yield Episode(f"{number:04d}-{'+'.join(names)}", rng.randrange(2**32), names, full_seconds, reports)
 
 
 @contextmanager
@@ -79,13 +86,22 @@ def read_recorded(folder: Path) -> list[Recorded]:
 
 
 def record(
-    out: Path, *, seed: int, scored: int, tuning: bool, until: float, full_seconds: float, only: Sequence[str] = ()
+    out: Path,
+    *,
+    seed: int,
+    scored: int,
+    tuning: bool,
+    until: float,
+    full_seconds: float,
+    only: Sequence[str] = (),
+    reports: Reports = "client",
 ) -> list[Recorded]:
     """Record until so many episodes can be scored, or the time is up; what lies there already counts."""
     out.mkdir(parents=True, exist_ok=True)
     done = {recorded.name: recorded for recorded in read_recorded(out)}
     with stage() as (staged, machine):
-        for episode in episodes(seed, machine, tuning=tuning, full_seconds=full_seconds, only=only):
+        played = episodes(seed, machine, tuning=tuning, full_seconds=full_seconds, only=only, reports=reports)
+        for episode in played:
             if _useful(done) >= scored or time.monotonic() > until:
                 break
             if episode.name in done:
@@ -105,7 +121,9 @@ def _report(recorded: Recorded, useful: int, scored: int) -> None:
     print(" ".join(part for part in (words, recorded.label.why, gains) if part), file=sys.stderr, flush=True)
 
 
-def record_steady(out: Path, *, loads: Sequence[str], seconds: float, until: float) -> None:
+def record_steady(
+    out: Path, *, loads: Sequence[str], seconds: float, until: float, reports: Reports = "client"
+) -> None:
     """One long episode of each load; its name decides its seed."""
     out.mkdir(parents=True, exist_ok=True)
     missing = [name for name in loads if not (out / f"steady-{name}.json").exists()]
@@ -114,4 +132,5 @@ def record_steady(out: Path, *, loads: Sequence[str], seconds: float, until: flo
     with stage() as (staged, _):
         for number, name in enumerate(missing):
             if time.monotonic() < until:
-                _report(staged.play(Episode(f"steady-{name}", number, (name,), seconds), out), number + 1, len(missing))
+                episode = Episode(f"steady-{name}", number, (name,), seconds, reports)
+                _report(staged.play(episode, out), number + 1, len(missing))

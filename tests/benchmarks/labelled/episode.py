@@ -12,7 +12,7 @@ from tests.benchmarks.labelled.causes.catalogue import BY_NAME
 from tests.benchmarks.labelled.causes.generator import Generator
 from tests.benchmarks.labelled.label import Label, Phase, Use, label
 from tests.benchmarks.labelled.others import cpu_use, others_ratio
-from tests.benchmarks.labelled.plan import LoopPlan, SourcePlan
+from tests.benchmarks.labelled.plan import LoopPlan, Reports, SourcePlan
 from tests.benchmarks.labelled.record import Recorder
 from tests.benchmarks.labelled.scene import Child, Draw, Scene, start_loop
 from tests.benchmarks.labelled.surroundings import Ports
@@ -38,6 +38,7 @@ class Episode(msgspec.Struct, frozen=True):
     seed: int
     generators: tuple[str, ...]
     full_seconds: float = FULL_SECONDS
+    reports: Reports = "client"
 
 
 class Recorded(msgspec.Struct, frozen=True):
@@ -104,6 +105,7 @@ class Stage:
             data_port=self._ports.data,
             service_port=self._ports.service,
             resolver_port=self._ports.resolver,
+            reports=episode.reports,
         )
         changes = {key: value for draw in draws.values() for key, value in draw.loop.items()}
         return msgspec.structs.replace(plan, **changes)

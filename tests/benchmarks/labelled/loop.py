@@ -6,11 +6,9 @@ step is written to the plan's trace as (wall time of its end, seconds), whatever
 
 import contextlib
 import http.client
-import json
 import multiprocessing
 import os
 import queue
-import socket
 import struct
 import sys
 import threading
@@ -21,6 +19,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+import flyball
+
 if TYPE_CHECKING:
     from multiprocessing.queues import Queue
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 from tests.benchmarks.labelled.plan import Change, LoopPlan
 
-REPORT_SECONDS = 1.0
 TRACE = struct.Struct("<dd")
 _FORK = multiprocessing.get_context("fork")
 
@@ -63,66 +62,6 @@ class Orders:
         self.ended.set()
 
 
-class Sections:
-    """Seconds by section since the last report."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextlib.contextmanager
-    def __call__(self, name: str) -> Iterator[None]:
-        """Time a section."""
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
-
-
-class Reporter:
-    """Report the steps to the agent's Unix socket about once a second."""
-
-    def __init__(self, plan: LoopPlan, now: Callable[[], float] = time.monotonic) -> None:
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.connect(plan.socket)
-        self._socket.setblocking(False)
-        self._now = now
-        self._reported = now()
-        self._steps = 0
-        self._seconds = 0.0
-        self._batch = plan.batch
-        self._send({"kind": "hello", "run": plan.run, "rank": 0, "world_size": 1})
-
-    def step(self, number: int, seconds: float, loss: float, sections: Sections) -> None:
-        """One step is done."""
-        self._steps += 1
-        self._seconds += seconds
-        if self._now() - self._reported < REPORT_SECONDS:
-            return
-        self._send({
-            "kind": "steps",
-            "step": number,
-            "steps": self._steps,
-            "step_seconds": self._seconds,
-            "data_wait_seconds": sections.seconds.get("data", 0.0),
-            "samples": self._steps * self._batch,
-            "loss": loss,
-            "section_seconds": sections.seconds,
-        })  # fmt: skip
-        self._reported, self._steps, self._seconds = self._now(), 0, 0.0
-        sections.seconds = {}
-
-    def close(self) -> None:
-        """Send a goodbye and close the socket."""
-        self._send({"kind": "goodbye"})
-        self._socket.close()
-
-    def _send(self, message: dict[str, object]) -> None:
-        self._socket.send(json.dumps(message).encode() + b"\n")
-        with contextlib.suppress(BlockingIOError):
-            self._socket.recv(65536)
-
-
 class Model:
     """Two layers, gradients by hand."""
 
@@ -135,20 +74,20 @@ class Model:
         self._target = rng.standard_normal((plan.batch, 10), dtype=np.float32)
         self.rate = np.float32(1e-3)
 
-    def step(self, batch: "Batch", section: Sections) -> float:
+    def step(self, batch: "Batch", mark: Callable[[str], None]) -> float:
         """Forward, backward, update; the loss."""
-        with section("forward"):
-            hidden = batch @ self._first
-            hidden *= hidden > 0
-            error = hidden @ self._second - self._target
-        with section("backward"):
-            second = hidden.T @ error
-            inner = (error @ self._second.T) * (hidden > 0)
-            first = batch.T @ inner
-        with section("optimizer"):
-            scale = self.rate / len(batch)
-            self._first -= scale * first
-            self._second -= scale * second
+        hidden = batch @ self._first
+        hidden *= hidden > 0
+        error = hidden @ self._second - self._target
+        mark("forward")
+        second = hidden.T @ error
+        inner = (error @ self._second.T) * (hidden > 0)
+        first = batch.T @ inner
+        mark("backward")
+        scale = self.rate / len(batch)
+        self._first -= scale * first
+        self._second -= scale * second
+        mark("optimizer")
         return float((error * error).mean())
 
 
@@ -169,14 +108,14 @@ class Loader:
         else:
             self._load = self._loading(self._rng)
 
-    def next(self, ended: threading.Event) -> "Batch | None":
-        """The next batch; nothing when the run is over."""
-        if self._queue is None:
-            return self._load()
+    def batches(self, ended: threading.Event) -> Iterator["Batch"]:
+        """Yield batches until the run is over."""
         while not ended.is_set():
+            if self._queue is None:
+                yield self._load()
+                continue
             with contextlib.suppress(queue.Empty):
-                return self._queue.get(timeout=0.5)
-        return None
+                yield self._queue.get(timeout=0.5)
 
     def _work(self, number: int) -> None:
         import numpy as np  # noqa: PLC0415
@@ -222,37 +161,35 @@ def write_checkpoint(folder: Path, count: int) -> None:
 
 def train(plan: LoopPlan, orders: Orders) -> None:
     """Train until it is stopped."""
-    loader = Loader(plan, orders.is_cold)
-    model, section, reporter = Model(plan), Sections(), Reporter(plan)
+    loader, model = Loader(plan, orders.is_cold), Model(plan)
     service = Service(plan.service_port) if plan.service_port else None
-    step = 0
-    with Path(plan.trace).open("wb", buffering=0) as trace:
-        while not orders.ended.is_set():
-            started = time.perf_counter()
-            with section("data"):
-                batch = loader.next(orders.ended)
-            if batch is None:
-                break
-            if orders.calls and service is not None:
-                with section("service"):
-                    for _ in range(orders.calls):
+    with flyball.run(plan.run) as run, Path(plan.trace).open("wb", buffering=0) as trace:
+        started = time.perf_counter()
+        for batch in run.data(loader.batches(orders.ended)):
+            if service is not None:
+                for _ in range(orders.calls):
+                    with run.call("service"):
                         service.call()
-            loss = model.step(batch, section)
-            step += 1
+            loss = model.step(batch, run.mark)
+            step = run.last_step + 1
             if plan.checkpoint_steps and step % plan.checkpoint_steps == 0:
-                with section("checkpoint"):
+                with run.section("checkpoint"):
                     write_checkpoint(Path(plan.folder), plan.checkpoint_bytes)
-            seconds = time.perf_counter() - started
-            trace.write(TRACE.pack(time.time(), seconds))
-            reporter.step(step, seconds, loss, section)
-    reporter.close()
+            ended = time.perf_counter()
+            trace.write(TRACE.pack(time.time(), ended - started))
+            started = ended
+            run.step(samples=plan.batch, loss=loss)
 
 
-def main() -> None:
-    """Train according to the plan."""
-    plan = msgspec.json.decode(sys.argv[1], type=LoopPlan)
+def prepare(plan: LoopPlan) -> None:
+    """Set the environment of a training, as its user would before it starts."""
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(plan.threads)
+    os.environ["FLYBALL_SOCKET"] = plan.socket if plan.reports != "none" else os.devnull
+
+
+def obey_while(plan: LoopPlan, training: Callable[[LoopPlan, Orders], None]) -> None:
+    """Train when the parent has sent a line, and obey its changes."""
     orders = Orders(plan)
     # unbuffered: a buffer's lock, held by a thread that waits, would stop the interpreter from ending
     with open(0, "rb", buffering=0, closefd=False) as lines:
@@ -260,7 +197,14 @@ def main() -> None:
         if not lines.readline():  # the parent may first move this process into a control group
             return
         threading.Thread(target=orders.listen, args=(lines,), daemon=True).start()
-        train(plan, orders)
+        training(plan, orders)
+
+
+def main() -> None:
+    """Train according to the plan."""
+    plan = msgspec.json.decode(sys.argv[1], type=LoopPlan)
+    prepare(plan)
+    obey_while(plan, train)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,9 @@ import msgspec
 
 SourceKind = Literal["memory", "file", "mapped", "anonymous", "remote", "resolver"]
 
+Reports = Literal["client", "hooks", "none"]
+"""How a training reports: with the client in its code, by `flyball run -- COMMAND` alone, or not at all."""
+
 REQUEST = struct.Struct("!I")
 """What the data server is asked: so many bytes."""
 
@@ -30,7 +33,7 @@ class LoopPlan(msgspec.Struct, frozen=True):
     """One training run."""
 
     run: str
-    socket: str
+    socket: str  # of the agent
     trace: str
     folder: str  # of data sets and checkpoints
     seed: int = 0
@@ -47,6 +50,7 @@ class LoopPlan(msgspec.Struct, frozen=True):
     resolver_port: int = 0
     checkpoint_steps: int = 0  # every so many; 0: never
     checkpoint_bytes: int = 0
+    reports: Reports = "client"
 
 
 class Change(msgspec.Struct, frozen=True):

@@ -29,9 +29,10 @@ REACH_CHANGES = 1
 INTRODUCTION = """# Labelled runs
 
 `python -m tests.benchmarks.labelled` creates real bottlenecks on a real machine around a small real training loop. The
-loop uses NumPy; it loads, computes, calls a service and reports its steps over the agent's socket. The benchmark
-records the readings of the agent's own probes, and replays them through the fleet, window, detectors and conditions of
-the product. Every number here can be computed again from the recordings.
+loop uses NumPy; it loads, computes, calls a service and reports its steps to an agent. The benchmark records the
+readings of the agent's own probes, and replays them through the fleet, window, detectors and conditions of the product.
+Every number here can be computed again from the recordings. `--reports hooks` trains with PyTorch under `flyball run`
+alone instead, `--reports none` without reports; `score --as hooks` rewrites the reports of existing recordings.
 
 - **An episode is one labelled run**: {full:.0f} s with its cause, and a few seconds without it before and after. It
   counts once.

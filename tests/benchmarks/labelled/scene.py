@@ -29,9 +29,9 @@ _CGROUPS = Path("/sys/fs/cgroup")
 class Child:
     """A child process in its own process group, controlled over its stdin."""
 
-    def __init__(self, module: str, *arguments: str) -> None:
+    def __init__(self, module: str, *arguments: str, launcher: Sequence[str] = ()) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", f"tests.benchmarks.labelled.{module}", *arguments],
+            [*launcher, sys.executable, "-m", f"tests.benchmarks.labelled.{module}", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             process_group=0,
@@ -286,9 +286,18 @@ def make_data(folder: Path) -> None:
         os.fsync(file.fileno())
 
 
+def loop_of(plan: LoopPlan) -> Child:
+    """Start the training of a plan. It waits for a line before it begins."""
+    encoded = msgspec.json.encode(plan).decode()
+    if plan.reports != "hooks":
+        return Child("loop", encoded)
+    launcher = (sys.executable, "-m", "flyball", "run", "--name", plan.run, "--")
+    return Child("torch_loop", encoded, launcher=launcher)
+
+
 def start_loop(scene: Scene, plan: LoopPlan, needs: Sequence[str]) -> None:
     """Start training, in control groups of its own where a cause needs them."""
-    scene.loop = Child("loop", msgspec.json.encode(plan).decode())
+    scene.loop = loop_of(plan)
     assert scene.loop.read_line() == b"ready\n"
     if "memory" in needs:
         scene.memory = Group("memory")

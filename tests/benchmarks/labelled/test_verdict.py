@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.benchmarks.labelled.as_reported import AsReported
 from tests.benchmarks.labelled.episode import Recorded
 from tests.benchmarks.labelled.label import Use
 from tests.benchmarks.labelled.score import is_right
@@ -29,6 +30,14 @@ def test_what_was_recorded_is_recognised(name: str) -> None:
     if recorded.label.use is Use.SINGLE:
         assert any(kind in verdict.raised_after for kind in recorded.truth[0])
     assert set(verdict.base_scores) == {"cpu", "memory", "disk", "network"}
+
+
+@pytest.mark.parametrize("name", EPISODES)
+@pytest.mark.parametrize("reports", ["client", "hooks"])
+def test_reports_of_the_client_and_of_hooks_are_enough(name: str, reports: AsReported) -> None:
+    """`flyball run` alone knows fewer sections, and no loss."""
+    recorded, spool = episode(name)
+    assert is_right(recorded, diagnose(recorded, spool, reports=reports))
 
 
 def test_a_steady_load_keeps_its_primary() -> None:

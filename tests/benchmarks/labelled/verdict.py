@@ -13,6 +13,7 @@ from flyball_collector.diagnosis.scores.score_table import table_of
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.engine.player import Player
 from flyball_collector.engine.settings import DiagnosisSettings
+from tests.benchmarks.labelled.as_reported import AsReported, as_reported
 from tests.benchmarks.labelled.episode import Recorded
 from tests.benchmarks.labelled.record import HOST, read
 
@@ -44,9 +45,14 @@ class Verdict(msgspec.Struct, frozen=True):
     weighed: tuple[Blame, ...] = ()  # every bottleneck with a known probability, active or not
 
 
-def diagnose(recorded: Recorded, spool: Path, settings: DiagnosisSettings | None = None) -> Verdict:
+def diagnose(
+    recorded: Recorded, spool: Path, settings: DiagnosisSettings | None = None, reports: AsReported = "recorded"
+) -> Verdict:
     """Play one episode and look at the end of its full phase."""
-    player = Player(read(spool), settings)
+    recording = read(spool)
+    for tick in recording.ticks if reports != "recorded" else ():
+        tick.extras, tick.parsed_extras = as_reported(tick.extras, reports), None
+    player = Player(recording, settings)
     events: list[Event] = []
     primary, active, weighed, base = "", tuple[Blame, ...](), tuple[Blame, ...](), dict[str, float]()
     for ticks, played in player.play():

@@ -60,7 +60,7 @@ def test_peaks_of_the_allocator_are_reported(cuda: StandinCuda, agent: Listening
 
 
 def test_a_captured_step_is_left_alone(cuda: StandinCuda, agent: ListeningSocket) -> None:
-    """What a script captures into a graph must not contain anything of ours."""
+    """A graph that a script captures must not contain anything of ours."""
     run = open_run(agent.path)
     train(run, cuda, 2, 1.0)
     cuda.capturing = True
@@ -72,7 +72,7 @@ def test_a_captured_step_is_left_alone(cuda: StandinCuda, agent: ListeningSocket
 
 
 def test_an_error_of_the_device_does_not_reach_the_training(cuda: StandinCuda, agent: ListeningSocket) -> None:
-    """Steps are reported all the same."""
+    """Its steps are still reported."""
     run = open_run(agent.path)
     train(run, cuda, 2, 1.0)
     agent.lines()

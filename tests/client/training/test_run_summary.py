@@ -6,7 +6,7 @@ import pytest
 
 from flyball.training.figures import Figures
 from flyball.training.progress import Progress
-from flyball.training.run_summary import RunSummary, summarize
+from flyball.training.run_summary import TrainingSummary, summarize
 
 SECOND = 1_000_000_000
 
@@ -86,4 +86,4 @@ def test_the_largest_part_limits_the_run() -> None:
     text = str(summary)
     assert "call kato, 62% of the step" in text
     assert "calls to kato: 10, 250 ms each, 1 errors" in text
-    assert isinstance(summary, RunSummary)
+    assert isinstance(summary, TrainingSummary)

@@ -250,7 +250,8 @@ def test_series_without_a_layout_are_limited() -> None:
     fleet = Fleet()
     fleet.ensure("a").unavailable = tuple(UnavailableReading(f"p{i}", "", "", Reason.FAILED) for i in range(5000))
     processes = [pb.GpuProcess(gpu="g", pid=i, memory_used_bytes=1) for i in range(5000)]
-    steps = [pb.StepReport(run=f"r{i}", steps=1) for i in range(5000)]
+    calls = [pb.CallReport(service=f"s{i}", count=1) for i in range(32)]
+    steps = [pb.StepReport(run=f"r{i}", steps=1, calls=calls) for i in range(5000)]
     apply(fleet, "a", [], [], extras=pb.Record(gpu_processes=processes, steps=steps).SerializeToString())
     body = render_fleet(fleet.snapshot(NOW), ExpositionFormat.TEXT, NOW)
     assert [
@@ -260,6 +261,22 @@ def test_series_without_a_layout_are_limited() -> None:
         128,
     ]
     assert body.count(b"\nflyball_run_steps_total{") == 256
+    assert body.count(b"\nflyball_run_calls_total{") == 256
+
+
+def test_calls_and_the_time_of_the_device_are_series_of_a_rank() -> None:
+    """Each service has its calls, their time and errors; both pages of the worker process and of this one have them."""
+    calls = [pb.CallReport(service="kato", count=3, seconds=0.5, errors=1), pb.CallReport(service='a"\n', count=1)]
+    report = pb.StepReport(run="r1", rank=2, steps=1, step_seconds=1.0, device_seconds=0.75, calls=calls)
+    fleet = Fleet()
+    apply(fleet, "alpha", [], [], extras=pb.Record(steps=[report]).SerializeToString())
+    for format_ in ExpositionFormat:
+        samples = samples_of(parsed(render_fleet(fleet.snapshot(NOW), format_, NOW), format_))
+        of_rank = (("instance", "alpha"), ("rank", "2"), ("run", "r1"))
+        assert samples["flyball_run_device_busy_seconds_total", of_rank] == 0.75
+        for name, value in (("calls", 3.0), ("call_seconds", 0.5), ("call_errors", 1.0)):
+            assert samples[f"flyball_run_{name}_total", (*of_rank, ("service", "kato"))] == value
+        assert samples["flyball_run_calls_total", (*of_rank, ("service", 'a"\n'))] == 1.0
 
 
 HOSTILE = st.text(st.one_of(st.characters(), st.sampled_from('\\"\n\r\t\0{},=# é\x85\u2028\ud800')), max_size=12)

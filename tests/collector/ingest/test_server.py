@@ -312,7 +312,7 @@ async def test_a_wrong_first_message_is_refused(
 
 async def test_a_newer_agent_is_served(store: FlakyStore) -> None:
     """A newer protocol is accepted; its unknown kinds are ignored."""
-    unknown = pb.AgentMessage.FromString(b"\x3a\x03abc")
+    unknown = pb.AgentMessage.FromString(b"\x6a\x03abc")
     async with running_ingest(store) as running:
         agent = await AgentDouble.connect(running.port)
         await agent.write(pb.AgentMessage(hello=make_hello("host1", protocol=99)))

@@ -29,5 +29,6 @@ def runs_of(sizes: Sequence[int]) -> RunView:
         run_of_gpu=none[:0],
         work_of_gpu=none[:0],
         total_steps=np.full(len(sizes), np.nan),
+        total_samples=np.full(len(sizes), np.nan),
         started={},
     )

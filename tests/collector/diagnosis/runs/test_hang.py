@@ -74,3 +74,18 @@ def test_a_run_without_a_step_is_a_slow_start() -> None:
     events = brief(played, "slow_start")
     assert [state for _, _, state, _ in events] == ["raised", "cleared"]
     assert 1200 <= events[0][0] <= 1210
+
+
+def test_the_pause_of_a_restart_does_not_delay_the_next_hang() -> None:
+    """A run that took 100 s to restart may not be quiet for five times as long. Without attempts it may."""
+
+    def hangs_after(attempts: bool) -> float:
+        def restarts(rank: int, second: int) -> pb.StepReport | None:
+            quiet = 60 <= second < 160 or second >= 220
+            return None if quiet else step(rank, second, 0.5, attempt=int(attempts and second >= 160))
+
+        played, _ = play(2, range(220 + 600), restarts, tenancies=held())
+        return next((at for at, _, state, _ in brief(played, "run_hang") if state == "raised"), 0.0) - 220
+
+    assert 120 <= hangs_after(attempts=True) <= 130
+    assert not 120 <= hangs_after(attempts=False) <= 130

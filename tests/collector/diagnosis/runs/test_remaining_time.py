@@ -1,11 +1,16 @@
 """The remaining time of runs."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pytest
 
-from flyball_collector.diagnosis.runs.run_figures import RunFigureTable
+from flyball_collector.diagnosis.runs.run_figures import RunFigures, RunFigureTable
 from flyball_collector.engine.testing.runs import host, play, step
 from flyball_proto.v1 import telemetry_pb2 as pb
+
+Reports = Callable[[int, int], pb.StepReport | None]
 
 
 def figures(seconds: range, ended: list[float], total: int) -> RunFigureTable:
@@ -71,3 +76,53 @@ def test_nothing_is_predicted_without_the_number_of_steps() -> None:
     (run,) = found.figures
     assert (run.ranks, run.remaining_seconds) == (2, None)
     assert run.data_wait_ratio == pytest.approx(0.2)
+
+
+def played(seconds: range, report: Reports, labels: dict[str, str], ranks: int = 1) -> RunFigures:
+    """Return the figures of a run whose processes have these labels."""
+    member = pb.Member(pid=1, run="r", source="client", labels=labels)
+    tenancies = {host(rank): pb.Tenancy(members=[member]) for rank in range(ranks)}
+    _, player = play(ranks, seconds, report, tenancies=tenancies)
+    (table,) = [each for each in player.diagnosis.detectors if isinstance(each, RunFigureTable)]
+    (run,) = table.figures
+    return run
+
+
+def test_the_number_of_samples_is_enough() -> None:
+    """Two ranks with 32 samples a step each need a thousand steps for 64,000 samples."""
+    report = partial(resumed, first=200)
+    run = played(range(100), report, {"total_samples": "64000"}, ranks=2)
+    assert run.remaining_seconds == pytest.approx(700, abs=15)
+    both = played(range(100), report, {"total_samples": "64000", "total_steps": "500"}, ranks=2)
+    assert both.remaining_seconds == pytest.approx(200, abs=15)
+    unknown = played(range(100), lambda rank, second: step(rank, second, 0.5), {"total_samples": "64000"})
+    assert unknown.remaining_seconds is None
+
+
+def resumed(_rank: int, second: int, *, first: int) -> pb.StepReport:
+    """Report one step a second of a run that was resumed at a step."""
+    return pb.StepReport(run="r", rank=_rank, step=first + second, steps=1, step_seconds=0.9, samples=32.0)
+
+
+@pytest.mark.parametrize("resumes_at", [300, 220])
+def test_the_pause_of_a_restart_does_not_count(resumes_at: int) -> None:
+    """A new attempt begins at the last step or at an earlier one, ten minutes later, and is as fast as before."""
+
+    def restarts(rank: int, second: int) -> pb.StepReport | None:
+        if 300 < second < 900:
+            return None
+        attempt = int(second >= 900)
+        done = resumes_at + second - 899 if attempt else second
+        return pb.StepReport(run="r", rank=rank, step=done, steps=1, step_seconds=0.9, attempt=attempt)
+
+    run = played(range(1000), restarts, {"total_steps": "1000"})
+    assert run.remaining_seconds == pytest.approx(1000 - (resumes_at + 100), abs=15)
+    assert run.remaining_high_seconds is not None
+    assert run.remaining_high_seconds < 1.2 * (900 - resumes_at)
+
+
+def test_a_run_of_half_a_minute_has_a_remaining_time() -> None:
+    """After ten seconds of a small fleet; before that too little was seen."""
+    report = partial(resumed, first=0)
+    assert played(range(12), report, {"total_steps": "30"}).remaining_seconds == pytest.approx(19, abs=3)
+    assert played(range(5), report, {"total_steps": "30"}).remaining_seconds is None
