@@ -116,6 +116,7 @@ class MemoryCollector:
         self.inventories: list[pb.Inventory] = []
         self.definitions: dict[int, tuple[int, bytes]] = {}
         self.messages: list[tuple[str, int]] = []
+        self.captured: list[pb.Captured] = []
         self.echoes = 0
         self.faults: list[str] = []
         self.acknowledging = True
@@ -223,6 +224,8 @@ class MemoryCollector:
                 held = self.held[message.lost.epoch]
                 held.lost |= RangeSet((part.first, part.next) for part in message.lost.ranges)
                 self._acknowledge(held, outbox)
+            case "captured":
+                self.captured.append(message.captured)
             case "goodbye":
                 self.goodbyes.append(message.goodbye.reason)
 

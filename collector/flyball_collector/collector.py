@@ -9,6 +9,10 @@ from pathlib import Path
 
 import structlog
 
+from flyball_collector.captures.hang_captures import HangCaptures
+from flyball_collector.captures.orders import CaptureOrders
+from flyball_collector.captures.targets import by_last_step
+from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.waste_keeper import WasteKeeper
 from flyball_collector.engine.accounts import Accounts
 from flyball_collector.engine.engine import Diagnosis
@@ -121,11 +125,21 @@ class Collector:
         stack.push_async_callback(asyncio.to_thread, store.close)
         waste = WasteKeeper(self._accounts.waste, store)
         stack.push_async_callback(waste.save)
-        ingest = IngestServer(
-            settings, self._fleet, store, self._metrics, SystemClock(), contexts, self._refused_agents
+        captures = CaptureOrders(
+            store,
+            settings.captures,
+            self._metrics,
+            time.time_ns,
+            time.monotonic,
+            keep_days=settings.store.events_days,
         )
+        stack.callback(captures.shut_down)
+        ingest = IngestServer(
+            settings, self._fleet, store, self._metrics, SystemClock(), contexts, self._refused_agents, captures.take
+        )
+        captures.agents = ingest
         events = Events(settings, store, self._fleet, self._diagnosis, self._start_up, self._metrics, time.time_ns)
-        parts = self._parts(store, ingest, tokens, events)
+        parts = self._parts(store, ingest, tokens, events, captures)
         stack.callback(parts.renderings.close)
         application = build_application(parts)
         stop_ingest = _Once(lambda: ingest.stop(_STOP_SECONDS))
@@ -139,7 +153,7 @@ class Collector:
         start_jobs(stack, store, settings, self._fleet, self._metrics, time.time_ns)
         http_stop = asyncio.Event()
         async with asyncio.TaskGroup() as tasks:
-            background = self._background(tasks, ingest, events, waste)
+            background = self._background(tasks, ingest, events, waste, captures)
             http = tasks.create_task(
                 serve(
                     application,
@@ -163,14 +177,26 @@ class Collector:
         _log.info("collector_stopped")
 
     def _background(
-        self, tasks: asyncio.TaskGroup, ingest: IngestServer, events: Events, waste: WasteKeeper
+        self,
+        tasks: asyncio.TaskGroup,
+        ingest: IngestServer,
+        events: Events,
+        waste: WasteKeeper,
+        captures: CaptureOrders,
     ) -> list[asyncio.Task[None]]:
         """Start the tasks that run beside serving, until they are cancelled."""
+        hangs = HangCaptures(captures, lambda run: by_last_step(self._fleet, run))
+
+        def report(found: Sequence[Event]) -> None:
+            events.report(found)
+            if self._settings.captures.on_hang:
+                hangs.take(found)
+
         heartbeat = Heartbeat(self._notifier, self._metrics, self._status)
         fleet_loop = FleetLoop(
             self._fleet,
             self._metrics,
-            diagnose=lambda now_ns, urgent: self._accounts.slices(now_ns, events.report, urgent_only=urgent),
+            diagnose=lambda now_ns, urgent: self._accounts.slices(now_ns, report, urgent_only=urgent),
             catching_up=lambda: ingest.catching_up,
             vanish_after_seconds=self._settings.vanish_after_seconds,
         )
@@ -182,9 +208,17 @@ class Collector:
             tasks.create_task(events.run(lambda: ingest.warming, lambda: ingest.catching_up), name="events"),
             tasks.create_task(expiry.run(), name="certificate-expiry"),
             tasks.create_task(waste.run(), name="waste-keeper"),
+            tasks.create_task(captures.run(), name="captures"),
         ]
 
-    def _parts(self, store: Store, ingest: IngestServer, tokens: TokensFile | None, events: Events) -> CollectorParts:
+    def _parts(
+        self,
+        store: Store,
+        ingest: IngestServer,
+        tokens: TokensFile | None,
+        events: Events,
+        captures: CaptureOrders,
+    ) -> CollectorParts:
         exported = DiagnosisFindings(self._diagnosis, self._accounts, price_of(self._settings.diagnosis.waste))
         return CollectorParts(
             settings=self._settings,
@@ -202,7 +236,7 @@ class Collector:
             recent=RecentSeries(ingest.recent_rows, self._fleet, store),
             not_ready=lambda: _not_ready(ingest),
             warming=lambda: ingest.warming,
-            forget_host=ingest.forget_host,
+            forget_host=lambda name: _forget_host(name, ingest, captures),
             origins=self._loaded.origins,
             timeline=events.timeline,
             notifier=events.notifier,
@@ -210,6 +244,7 @@ class Collector:
             findings=exported,
             advice=lambda: self._diagnosis.advisor.current,
             refused_agents=self._refused_agents.recent,
+            captures=captures,
         )
 
     def _is_ready(self) -> None:
@@ -285,6 +320,11 @@ def _contexts(settings: GrpcSettings) -> ServerContexts | None:
     if not wants_tls(settings):
         return None
     return ServerContexts(TlsFiles(Path(settings.certificate_file), Path(settings.key_file), Path(settings.ca_file)))
+
+
+def _forget_host(name: str, ingest: IngestServer, captures: CaptureOrders) -> None:
+    ingest.forget_host(name)
+    captures.remove_host(name)
 
 
 def _not_ready(ingest: IngestServer) -> Sequence[str]:

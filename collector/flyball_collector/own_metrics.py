@@ -26,6 +26,7 @@ class OwnMetrics:
         self._diagnosis()
         self._exporter()
         self._timeline()
+        self._captures()
         self._process()
 
     def _ingest(self) -> None:
@@ -141,6 +142,15 @@ class OwnMetrics:
         )
         self.notifications_waiting = self._gauge(
             "notifications_waiting", "Events that a receiver has not accepted yet, by receiver.", "receiver"
+        )
+
+    def _captures(self) -> None:
+        self.captures = self._counter(
+            "captures_total", "Captures of ranks that ended, by kind and outcome.", "what", "outcome"
+        )
+        self.captures_bytes = self._gauge("captures_bytes", "Size of all captures in the store.")
+        self.captures_refused = self._counter(
+            "captures_refused_total", "Messages of agents about captures that the collector did not order."
         )
 
     def _process(self) -> None:

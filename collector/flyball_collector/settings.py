@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from flyball_collector.captures.settings import CapturesSettings
 from flyball_collector.engine.settings import DiagnosisSettings
 from flyball_collector.notify.settings import NotifySettings
 
@@ -179,3 +180,4 @@ class CollectorSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     limits: LimitSettings = LimitSettings()
     diagnosis: DiagnosisSettings = DiagnosisSettings()
     notify: NotifySettings = NotifySettings()
+    captures: CapturesSettings = CapturesSettings()

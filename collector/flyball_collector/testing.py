@@ -14,6 +14,7 @@ from flyball_collector.blocks.block import Block
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.ingest.clock import Clock, SystemClock
 from flyball_collector.ingest.server import IngestServer
+from flyball_collector.ingest.session import Captured, refuse_captured
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.refused_agents import RefusedAgents
 from flyball_collector.settings import CollectorSettings, GrpcSettings
@@ -232,11 +233,12 @@ async def running_ingest(
     clock: Clock | None = None,
     contexts: Contexts | None = None,
     refused_agents: RefusedAgents | None = None,
+    captured: Captured = refuse_captured,
 ) -> AsyncIterator[RunningIngest]:
     """Run an ingest server on a free port of loopback."""
     settings = settings if settings is not None else CollectorSettings(grpc=GrpcSettings(listen="127.0.0.1:0"))
     fleet, metrics = Fleet(settings.limits.hosts), OwnMetrics()
-    server = IngestServer(settings, fleet, store, metrics, clock or SystemClock(), contexts, refused_agents)
+    server = IngestServer(settings, fleet, store, metrics, clock or SystemClock(), contexts, refused_agents, captured)
     port = await server.start()
     try:
         yield RunningIngest(server, port, fleet, store, metrics)

@@ -1,9 +1,9 @@
 """One stream to a collector, from the hello to its end."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 from grpc import aio
@@ -38,6 +38,26 @@ class StreamFailed(Exception):
     """The collector violated the protocol or refused the stream."""
 
 
+class Captures(Protocol):
+    """Takes orders for captures, and has results and states to send."""
+
+    @property
+    def ready(self) -> bool:
+        """Return True if there is something to send."""
+
+    def begin_stream(self, wake: Callable[[], None]) -> None:
+        """Send to a new stream from now on."""
+
+    def next_message(self) -> pb.Captured | None:
+        """Return what to send next. It reads a file."""
+
+    def take(self, order: pb.CaptureOrder) -> None:
+        """Begin an order."""
+
+    def take_next(self, message: pb.CaptureNext) -> None:
+        """Go on with a result, or forget it."""
+
+
 @dataclass(slots=True)
 class AgentState:
     """The identity of the agent, and the state that outlives one stream."""
@@ -50,6 +70,7 @@ class AgentState:
     inventory: pb.Inventory | None = None
     inventory_version: int = 0
     refused: dict[bytes, RangeSet] = field(default_factory=dict)
+    captures: Captures | None = None
 
 
 class UplinkStream:
@@ -121,6 +142,8 @@ class UplinkStream:
         self._take_settings(welcome.settings)
         settled = {durable.epoch: durable.settled for durable in welcome.durable}
         self.welcome.set()
+        if self._agent.captures is not None:
+            self._agent.captures.begin_stream(self.wake)
         if self._epochs and not self._epochs[-1].ended:
             self.live = LiveQueue(self._epochs[-1].epoch.id)
         await asyncio.to_thread(self._begin_epochs, settled)
@@ -171,6 +194,10 @@ class UplinkStream:
                 self._backlog.granted_bytes += message.replay_grant.bytes
             case "settings":
                 self._take_settings(message.settings)
+            case "capture" if self._agent.captures is not None:
+                self._agent.captures.take(message.capture)
+            case "capture_next" if self._agent.captures is not None:
+                self._agent.captures.take_next(message.capture_next)
 
     def _take_refused(self, refused: pb.Refused) -> None:
         ranges = RangeSet((part.first, part.next) for part in refused.ranges)
@@ -208,7 +235,7 @@ class UplinkStream:
                 await self._send_live()
                 last_ns = now
                 due = self._due_boot_ns(last_ns)
-            elif not await self._send_backlog():
+            elif not await self._send_capture() and not await self._send_backlog():
                 await self._sleep((due - now) / NANOSECONDS)
         await self._send_live()
         await self._write(pb.AgentMessage(goodbye=pb.Goodbye(reason="stopped")))
@@ -274,6 +301,17 @@ class UplinkStream:
             await self._write_records(live.epoch, [tick.record for tick in ticks], replay=False)
             if self._backlog.of(live.epoch):
                 self._backlog.remove(live.epoch, RangeSet.of(tick.sequence for tick in ticks))
+
+    async def _send_capture(self) -> bool:
+        """Send the state of a capture or a part of its result, if the collector waits for one."""
+        captures = self._agent.captures
+        if captures is None or not captures.ready:
+            return False
+        captured = await asyncio.to_thread(captures.next_message)
+        if captured is None:
+            return False
+        await self._write(pb.AgentMessage(captured=captured))
+        return True
 
     async def _send_backlog(self) -> bool:
         """Send one message of the backlog, if there is any and it is granted."""

@@ -76,6 +76,16 @@ class Intake:
         source.state.agent_version = greeting.agent_version
         return source
 
+    def stream_of(self, host: str) -> AgentStream | None:
+        """Return the current stream of a host."""
+        source = self.sources.get(host)
+        return source.stream if source is not None else None
+
+    def version_of(self, host: str) -> str:
+        """Return the version of a host's agent; empty if it is unknown."""
+        source = self.sources.get(host)
+        return source.state.agent_version if source is not None else ""
+
     def unknown_epochs(self, source: Source, greeting: AgentHello) -> list[SpooledEpoch]:
         """Return the epochs that must be looked up in the store."""
         return [spooled for spooled in greeting.epochs if spooled.id not in source.epochs]

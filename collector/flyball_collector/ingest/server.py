@@ -18,7 +18,7 @@ from flyball_collector.ingest.intake import Intake
 from flyball_collector.ingest.metrics_publisher import MetricsPublisher
 from flyball_collector.ingest.open_rows import rows_between
 from flyball_collector.ingest.rejection import Rejection
-from flyball_collector.ingest.session import WRITE_SECONDS, Session
+from flyball_collector.ingest.session import WRITE_SECONDS, Captured, Session, refuse_captured
 from flyball_collector.ingest.warm_up import WarmUp
 from flyball_collector.ingest.writer import BlockWriter
 from flyball_collector.own_metrics import OwnMetrics
@@ -59,7 +59,9 @@ class IngestServer:
         clock: Clock,
         contexts: Contexts | None,
         refused_agents: RefusedAgents | None = None,
+        captured: Captured = refuse_captured,
     ) -> None:
+        self._captured = captured
         self._settings = settings
         self._store = store
         self._metrics = metrics
@@ -125,6 +127,23 @@ class IngestServer:
         """End the stream of a removed host and drop its unstored data. Call it on the event loop."""
         self._intake.forget(name)
         self._writer.drop_documents(name)
+
+    def order_capture(self, host: str, order: pb.CaptureOrder) -> bool:
+        """Send an order to a host's agent. Return False if it has no stream."""
+        stream = self._intake.stream_of(host)
+        if stream is None:
+            return False
+        stream.outbox.capture(order)
+        return True
+
+    def capture_next(self, host: str, message: pb.CaptureNext) -> None:
+        """Answer an agent's part of a capture, if it has a stream."""
+        if (stream := self._intake.stream_of(host)) is not None:
+            stream.outbox.capture_next(message)
+
+    def version_of(self, host: str) -> str:
+        """Return the version of a host's agent; empty if it is unknown."""
+        return self._intake.version_of(host)
 
     async def start(self) -> int:
         """Start listening and working. Return the port. Raises `OSError` if it cannot listen."""
@@ -194,6 +213,7 @@ class IngestServer:
             verified=self._secured,
             admit=self._admit,
             refused_agents=self._refused_agents,
+            captured=self._captured,
         )
         self._sessions.add(session)
         try:

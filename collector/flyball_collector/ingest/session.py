@@ -28,6 +28,18 @@ WRITE_SECONDS = 30.0
 
 _NOT_REFUSED = frozenset({"removed", "stopping", "superseded"})  # reasons of the collector, not faults of the agent
 
+MAX_UNORDERED = 256
+"""An agent may not know yet that the collector has given a capture up, or was restarted."""
+
+Captured = Callable[[str, pb.Captured], bool]
+"""Takes a host's message about a capture. Returns False if it belongs to no order."""
+
+
+def refuse_captured(_host: str, _captured: pb.Captured) -> bool:
+    """Return False: nothing was ordered."""
+    return False
+
+
 AskStore = Callable[[str, Sequence[SpooledEpoch]], Awaitable[dict[bytes, RangeSet | None]]]
 
 
@@ -46,6 +58,7 @@ class Session:
         verified: bool,
         admit: Callable[[], None],
         refused_agents: RefusedAgents,
+        captured: Captured = refuse_captured,
     ) -> None:
         self._call = call
         self._intake = intake
@@ -56,6 +69,8 @@ class Session:
         self._verified = verified
         self._admit = admit  # raises `Rejection` if no stream is free
         self._refused_agents = refused_agents
+        self._captured = captured
+        self._unordered = 0  # messages about captures that were not ordered
         self._claimed_host = ""  # as its hello claims
         self.admitted = False
         self._task: asyncio.Task[None] | None = None
@@ -184,7 +199,16 @@ class Session:
             self._intake.take_inventory(source, message.inventory)
         elif kind == "goodbye":
             self._intake.goodbye(source)
+        elif kind == "captured":
+            self._take_captured(stream.host, message.captured)
         # nothing to do for a kind of a newer version, or for a lone echo
+
+    def _take_captured(self, host: str, captured: pb.Captured) -> None:
+        if not self._captured(host, captured):
+            self._unordered += 1
+            if self._unordered > MAX_UNORDERED:
+                what = f"more than {MAX_UNORDERED} messages about captures that were not ordered"
+                raise Rejection(StatusCode.RESOURCE_EXHAUSTED, "captures", what)
 
     async def _replay(
         self, source: Source, stream: AgentStream, records: pb.Records, size: int, received_ns: int

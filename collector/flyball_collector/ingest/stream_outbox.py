@@ -7,6 +7,7 @@ from flyball_proto.ranges import RangeSet
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 _MAX_REFUSED_RANGES = 1000
+_MAX_CAPTURES = 512
 
 
 class StreamOutbox:
@@ -20,6 +21,8 @@ class StreamOutbox:
         self._refused: dict[tuple[bytes, str], RangeSet] = {}
         self._grant_bytes = 0
         self._settings: pb.AgentSettings | None = None
+        self._captures: dict[str, pb.CaptureOrder] = {}
+        self._captures_next: dict[str, pb.CaptureNext] = {}
 
     @property
     def overflowing(self) -> bool:
@@ -50,6 +53,18 @@ class StreamOutbox:
         self._grant_bytes += count
         self.wake.set()
 
+    def capture(self, order: pb.CaptureOrder) -> None:
+        """Add an order. Beyond a limit it is dropped, and then times out."""
+        if len(self._captures) < _MAX_CAPTURES:
+            self._captures[order.id] = order
+            self.wake.set()
+
+    def capture_next(self, message: pb.CaptureNext) -> None:
+        """Add the answer to a part. Beyond a limit it is dropped: the agent causes it but leaves others unread."""
+        if message.id in self._captures_next or len(self._captures_next) < _MAX_CAPTURES:
+            self._captures_next[message.id] = message
+            self.wake.set()
+
     def drain(self) -> Iterator[pb.CollectorMessage]:
         """Yield the waiting messages, the welcome first."""
         for welcome in self._welcomes:
@@ -70,6 +85,10 @@ class StreamOutbox:
             rewind = pb.Rewind(epoch=epoch)
             setattr(rewind, "from", sequence)  # `from` is a Python keyword
             yield pb.CollectorMessage(rewind=rewind)
+        while self._captures:
+            yield pb.CollectorMessage(capture=self._captures.popitem()[1])
+        while self._captures_next:
+            yield pb.CollectorMessage(capture_next=self._captures_next.popitem()[1])
         if self._grant_bytes:
             count, self._grant_bytes = self._grant_bytes, 0
             yield pb.CollectorMessage(replay_grant=pb.ReplayGrant(bytes=count))

@@ -2,6 +2,7 @@
 
 A capsule is a ZIP archive: `capsule.json` describes it; `definitions/KIND/ID` are layouts, unavailable readings and
 tenancies; `hosts/N/inventory` and `hosts/N/rows-M` are a host's inventory and its rows in the form of blocks.
+`captures/RANK-ID-NAME` are captures of ranks, which are for people: a replay ignores them.
 """
 
 import errno
@@ -92,7 +93,7 @@ class Contents(msgspec.Struct, frozen=True):
     find: Find
 
 
-def write(capsule: Capsule, hosts: Sequence[HostRows], find: Find) -> bytes:
+def write(capsule: Capsule, hosts: Sequence[HostRows], find: Find, captures: Iterable[tuple[str, bytes]] = ()) -> bytes:
     """Return the file's bytes. Definitions that no longer exist are left out."""
     file = BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
@@ -105,6 +106,8 @@ def write(capsule: Capsule, hosts: Sequence[HostRows], find: Find) -> bytes:
                 archive.writestr(f"hosts/{number}/inventory", rows.inventory.SerializeToString(deterministic=True))
             for piece, group in enumerate(rows.groups):
                 archive.writestr(f"hosts/{number}/rows-{piece:06}", encode([group]), zipfile.ZIP_STORED)
+        for name, body in captures:
+            archive.writestr(f"captures/{name}", body)
     return file.getvalue()
 
 

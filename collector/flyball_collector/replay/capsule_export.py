@@ -1,6 +1,6 @@
 """Exports an incident as a capsule: the collector's data of the affected hosts around an entry of the timeline."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -72,6 +72,7 @@ def export_capsule(
     writer: CapsuleWriter,
     now_ns: int,
     memory: Sequence[Entry] = (),
+    captures: Iterable[tuple[str, bytes]] = (),
 ) -> bytes:
     """Return the capsule's bytes. It blocks, so call it in a thread."""
     start_ns, end_ns = span.around(entry)
@@ -97,7 +98,7 @@ def export_capsule(
         scores=tuple(_scores(rows, definitions_of(store), writer.settings)),
         settings=msgspec.to_builtins(writer.settings),
     )
-    return capsule.write(manifest, rows, definitions_of(store))
+    return capsule.write(manifest, rows, definitions_of(store), captures)
 
 
 def _scores(rows: Sequence[HostRows], find: Find, settings: DiagnosisSettings) -> Iterator[dict[str, Any]]:

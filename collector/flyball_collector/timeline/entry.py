@@ -17,6 +17,7 @@ NOTE_KINDS: Mapping[str, str] = {
     "host_event": "An agent reported an event: an XID, a lost GPU, a full disk.",
     "host_connected": "A new host has connected, or one has reconnected after a break.",
     "host_disconnected": "A host's stream ended, and the host did not reconnect at once.",
+    "capture_ordered": "An operator has ordered a capture of some ranks of a run.",
     "events_left_out": "More events happened on a host than are listed one by one.",
 }
 

@@ -1,0 +1,1 @@
+"""Captures of training processes on the collector's order: stacks, traces, memory."""
