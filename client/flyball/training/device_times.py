@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 WHOLE_STEP = ""
 """The name under which the time of the whole step is returned."""
 
-_MAX_EVENTS = 256  # 64 micro-batches with four marks; each event costs about 2 µs
+_MAX_EVENTS = 32  # of a sampled step: on the host of an H100 each takes 13 µs, together 0.04 % of a second
 _MAX_FAILURES = 3
 
 
