@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from flyball.hooks.opening import Progress
     from flyball.training.run import Run
 
-    """The number of all steps, if known, and of those that were done before this process."""
-
 _ADOPT_AFTER_NS = 5_000_000_000
 _MAX_FAILURES = 100
 

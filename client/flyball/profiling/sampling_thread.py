@@ -53,6 +53,8 @@ class SamplingThread:
         self._stop.set()
         if self._thread.ident is not None:  # it was started
             self._thread.join(_JOIN_SECONDS)
+        if self.in_this_process():  # else the lock may be held for ever
+            self._add_peaks()  # the last sample may come too late on a busy machine
         if self._thread.is_alive():
             self.record.add_reason("last_snapshot", f"no answer of the kernel or a driver within {_JOIN_SECONDS:g} s")
 
@@ -94,17 +96,22 @@ class SamplingThread:
         """Take one sample and return its CPU time. After a failure, the next one may succeed."""
         before = time.thread_time()
         try:
-            sample, peaks = sampler.sample(), self._peaks()
+            sample = sampler.sample()
             with self._lock:
                 self.record.add(sample)
-                for peak, at_start in zip(peaks, self._peaks_at_start, strict=True):
-                    if peak > at_start:
-                        self.record.add_peak(peak)
+            self._add_peaks()
         except Exception as error:  # noqa: BLE001  the profile reports it
             self.record.add_reason("snapshot", f"{type(error).__name__}: {error}")
         cost = time.thread_time() - before
         self.record.cpu_cost_seconds += cost
         return cost
+
+    def _add_peaks(self) -> None:
+        peaks = self._peaks()
+        with self._lock:
+            for peak, at_start in zip(peaks, self._peaks_at_start, strict=True):
+                if peak > at_start:
+                    self.record.add_peak(peak)
 
 
 def kernel_peaks() -> tuple[float, ...]:
