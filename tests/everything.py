@@ -6,8 +6,10 @@ failed. All outputs are kept in build/tests/.
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -18,14 +20,16 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 LONGEST_FIRST = (
+    "faults",
     "collector/diagnosis",
     "collector",
+    "client",
     "outside",
-    "faults",
+    "outside/frameworks",
+    "end_to_end",
     "audit",
     "planner",
     "deploy",
-    "client",
     "agent",
     "grafana",
 )
@@ -33,6 +37,9 @@ LONGEST_FIRST = (
 
 MOST_AT_ONCE = 4
 """Groups that run at the same time. Many tests start programs and wait for them with deadlines."""
+
+GROUP_SECONDS = 1800.0
+"""A group that takes so long waits for something that will not happen."""
 
 _COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed|warnings?)")
 
@@ -76,15 +83,21 @@ def _group(folder: Path, folders: Sequence[Path], root: Path) -> Group:
     return Group(name, folder, tuple(each for each in folders if folder in each.parents))
 
 
-def run(group: Group) -> Outcome:
-    """Run one group to its end."""
+def run(group: Group, limit_seconds: float = GROUP_SECONDS) -> Outcome:
+    """Run one group to its end. One that does not end is stopped, so that the others are still reported."""
     command = [sys.executable, "-m", "pytest", str(group.folder), *(f"--ignore={each}" for each in group.without)]
     print(f"{group.name} …", flush=True)
     started = time.monotonic()
-    ended = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, cwd=ROOT, text=True, errors="replace"
-    )
-    return Outcome(group, ended.returncode == 0, time.monotonic() - started, ended.stdout)
+    with tempfile.TemporaryFile() as output:  # a pipe would stay open as long as a process of a test does
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT)
+        try:
+            status = process.wait(limit_seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGABRT)  # pytest prints the stacks of its threads
+            status = process.wait()
+        output.seek(0)
+        text = output.read().decode(errors="replace")
+    return Outcome(group, status == 0, time.monotonic() - started, text)
 
 
 def report(outcome: Outcome, folder: Path) -> None:
@@ -116,5 +129,13 @@ def everything(chosen: Sequence[Group], folder: Path = ROOT / "build" / "tests")
     return 1 if failed else 0
 
 
+def reset_signals() -> None:
+    """Handle signals as usual. `nohup` and shells that run something in the background ignore some of them."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 if __name__ == "__main__":
+    reset_signals()
     sys.exit(everything(groups()))

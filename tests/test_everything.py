@@ -49,6 +49,14 @@ def test_the_status_is_zero_when_all_pass(
     assert "all tests: 1 passed in " in capfd.readouterr().out
 
 
+def test_a_group_that_does_not_end_is_stopped(project: list[Group]) -> None:
+    """It fails, and its output shows where it waits."""
+    (project[1].folder / "test_two.py").write_text("import time\ndef test_it():\n    time.sleep(600)\n")
+    outcome = run(project[1], limit_seconds=5)
+    assert not outcome.ok
+    assert "in test_it" in outcome.output
+
+
 def test_a_group_without_tests_fails(project: list[Group]) -> None:
     """A group that runs no test proves nothing."""
     (project[1].folder / "test_two.py").write_text("")

@@ -51,6 +51,8 @@ def test_calls_and_attempts_reach_the_collector(tmp_path: Path) -> None:
         Agent(tmp_path / "agent", collector.grpc_port, {"interval_seconds": 0.2}).start() as agent,
     ):
         wait_for("the socket is there", agent.socket.exists)
+        # Records from before the connection are replayed into the store, and are not part of the live figures.
+        wait_for("the agent is connected", lambda: collector.metric("flyball_agent_up") == 1)
         with Training(agent.socket) as training:
             training.hello(attempt=0)
             training.steps(step=100, steps=100)
