@@ -14,6 +14,7 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 
+from flyball.profiling.own_peak import own_peak_bytes
 from flyball.profiling.process_reading import ConsumedResources, read_process, read_stat
 
 FORWARDED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
@@ -60,7 +61,7 @@ class CommandProcess:
     def run(self) -> int:
         """Start the command, wait until it has ended, and return its exit status. Call it inside of `signals`."""
         _adopt_orphans()
-        self._own_peak_bytes = _peak(resource.getrusage(resource.RUSAGE_SELF))
+        self._own_peak_bytes = own_peak_bytes()
         return self._wait(self._started())
 
     def waited(self) -> ConsumedResources:

@@ -2,18 +2,17 @@
 
 import os
 import resource
-import sys
 import threading
 import time
 from collections.abc import Callable
 
+from flyball.profiling.own_peak import PEAK_UNIT, own_peak_bytes
 from flyball.profiling.profile_record import ProfileRecord
 from flyball.profiling.profiling_summary import ProfilingSummary
 from flyball.profiling.sample_times import seconds_until_next
 from flyball.profiling.sampler import ProfileSampler
 
 _JOIN_SECONDS = 2.0  # a driver may hang; the thread is a daemon
-_PEAK_UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
 
 
 class SamplingThread:
@@ -116,5 +115,4 @@ class SamplingThread:
 
 def kernel_peaks() -> tuple[float, ...]:
     """Return the largest resident memory of this process, and of a child that it waited for, in bytes."""
-    who = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return tuple(resource.getrusage(each).ru_maxrss * _PEAK_UNIT for each in who)
+    return own_peak_bytes(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * PEAK_UNIT

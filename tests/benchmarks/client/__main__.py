@@ -34,7 +34,7 @@ def _imports() -> Iterator[Figure]:
     modules = imports.loaded_modules()
     slow = imports.forbidden(modules)
     others = sorted(name for name in modules if name.split(".")[0] != "flyball")
-    note = f"{len(modules) - len(others)} modules of flyball and {', '.join(others)}"
+    note = f"{len(modules) - len(others)} of our modules, and {', '.join(others)}"
     yield at_most("slow modules loaded", len(slow), 0, "modules", ", ".join(sorted(slow)) or note)
     yield plain("memory of the import and a run", imports.resident_bytes() / 2**20, "MiB", "mostly code")
 
