@@ -136,11 +136,20 @@ def spooled(agent: Installation) -> int:
     return sum(path.stat().st_size for path in (agent.root / "state" / "spool").glob("*.spool"))
 
 
+async def connected(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect as soon as the agent listens. The file of the socket is there a moment before that."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                return await asyncio.open_unix_connection(str(path))
+            except (FileNotFoundError, ConnectionRefusedError):
+                await asyncio.sleep(0.01)
+
+
 async def test_a_step_report_is_in_the_record(agent: Installation, collector: MemoryCollector) -> None:
     """A step report on the socket is in the record of the next tick."""
     async with agent.running() as process:
-        await until_true(agent.socket_path.exists, 20)
-        reader, writer = await asyncio.open_unix_connection(str(agent.socket_path))
+        reader, writer = await connected(agent.socket_path)
         writer.write(b'{"kind":"hello","run":"a-run"}\n{"kind":"steps","step":7,"steps":1,"step_seconds":0.25}\n')
         assert json.loads(await reader.readline()) == {"kind": "ok"}
 

@@ -219,6 +219,7 @@ class RunSocket:
             _remove_stale(self.path)
             listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
             listener.bind(str(self.path))
+            listener.listen(MAX_CONNECTIONS)  # at once: until then, connections are refused
             self.path.chmod(0o666)  # every local user may report; the kernel provides the user id
             self._inode = self.path.stat().st_ino
         except OSError as error:
