@@ -13,15 +13,27 @@ _SECOND = 1_000_000_000
 class Second:
     """Figures between two reports, usually of a second."""
 
-    __slots__ = ("at", "nanoseconds", "samples", "steps", "tokens", "wait")
+    __slots__ = ("at", "began", "nanoseconds", "samples", "steps", "tokens", "wait")
 
-    def __init__(self, at: int, figures: Figures) -> None:
+    def __init__(self, began: int, at: int, figures: Figures) -> None:
+        self.began = began
         self.at = at
         self.steps = figures.steps
         self.nanoseconds = figures.nanoseconds
         self.wait = figures.wait
         self.tokens = figures.tokens
         self.samples = figures.samples
+
+    def add(self, at: int, figures: Figures) -> None:
+        """Add what was measured later in the same second."""
+        self.at = at
+        self.steps += figures.steps
+        self.nanoseconds += figures.nanoseconds
+        self.wait += figures.wait
+        if figures.tokens is not None:
+            self.tokens = (self.tokens or 0.0) + figures.tokens
+        if figures.samples is not None:
+            self.samples = (self.samples or 0.0) + figures.samples
 
 
 class Progress:
@@ -32,20 +44,23 @@ class Progress:
     def __init__(self, started: int) -> None:
         self.started = self._last = started
         self.overall = Figures()
-        self.recent: deque[Second] = deque(maxlen=RECENT_SECONDS)
+        self.recent: deque[Second] = deque(maxlen=2 * RECENT_SECONDS)  # some cover less than a second
         self.loss: float | None = None
         self.allocated_peak_bytes: int | None = None
         self.reserved_peak_bytes: int | None = None
 
     def add(self, at: int, figures: Figures) -> None:
         """Add what was measured since the last call. Levels without a time took as long as that was."""
-        seconds = (at - self._last) / _SECOND
-        self._last = at
+        began, self._last = self._last, at
+        seconds = (at - began) / _SECOND
         for level, (items, taken) in figures.levels.items():
             if not taken:
                 figures.levels[level] = (items, seconds)
         self.overall.add(figures)
-        self.recent.append(Second(at, figures))
+        if self.recent and at - self.recent[-1].began < _SECOND:  # a script may ask for summaries at each step
+            self.recent[-1].add(at, figures)
+        else:
+            self.recent.append(Second(began, at, figures))
 
     def recent_seconds(self, now: int) -> list[Second]:
         """Return the seconds of the last minute."""

@@ -41,6 +41,18 @@ def test_recent_and_overall_rates_differ_after_a_slow_start() -> None:
     assert summary.recent.samples_per_second == pytest.approx(80)
 
 
+def test_frequent_summaries_do_not_shorten_the_recent_minute() -> None:
+    """With ten summaries a second, the recent rate is still that of the last minute."""
+    progress = Progress(0)
+    for tenth in range(1, 301):
+        progress.add(tenth * SECOND // 10, second(1, 0.1, samples=4))
+    for tenth in range(301, 601):
+        progress.add(tenth * SECOND // 10, second(3, 0.1, samples=12))
+    summary = summarize(Facts(1200), progress, 60 * SECOND)
+    assert summary.recent.steps_per_second == pytest.approx(20, rel=0.05)
+    assert summary.recent.samples_per_second == pytest.approx(80, rel=0.05)
+
+
 def test_the_interval_of_the_time_remaining_holds() -> None:
     """On steps whose times vary, the interval contains the true remaining time in about 95 of 100 runs."""
     noise = random.Random(5)
