@@ -143,6 +143,23 @@ def test_marks_divide_the_step() -> None:
     assert math.isclose(sum(sections.values()), step_seconds, rel_tol=0.2)
 
 
+def test_waiting_inside_of_a_section_belongs_to_the_section() -> None:
+    """An evaluation that waits for its own loader does not count as waiting of the training."""
+
+    def slow() -> Iterator[int]:
+        time.sleep(0.02)
+        yield 1
+
+    run = open_run(Path("/nowhere/agent.sock"))
+    run.step()
+    with run.section("evaluation"):
+        assert list(run.data(slow())) == [1]
+    run.step()
+    summary = run.summary()
+    assert summary.overall.data_wait_share == 0
+    assert summary.sections["evaluation"] >= 0.02
+
+
 def test_a_mark_inside_of_a_section_leaves_no_negative_time() -> None:
     """Marks and sections may overlap: no time is negative."""
     run = open_run(Path("/nowhere/agent.sock"))
