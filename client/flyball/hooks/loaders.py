@@ -38,47 +38,33 @@ class Waits:
 
     def measured_next(self, original: Callable[[Any], object]) -> Callable[[Any], object]:
         """Return a method that gives the same batch, and measures how long that takes."""
-        steps = self._steps
-
-        def __next__(self: Any) -> object:  # noqa: N807  it is named as the method that it replaces
-            if steps_module._is_compiling() or steps.thread != get_ident() or steps.inside:
-                return original(self)
-            steps.inside = True
-            began = perf_counter_ns()
-            try:
-                batch = original(self)
-            except BaseException as error:
-                steps.inside = False
-                leave_out_caller(error)
-                raise
-            steps.inside = False
-            waits.add(began, self, batch)
-            return batch
-
-        waits = self
-        return __next__
+        return self._measured(original, self.add)
 
     def measured_iter(self, original: Callable[[Any], object]) -> Callable[[Any], object]:
         """Return a method that starts the same iterator, and measures how long the start of its workers takes."""
+        return self._measured(original, lambda began, _loader, _iterator: self.add(began))
+
+    def _measured(
+        self, original: Callable[[Any], object], note: Callable[[int, Any, object], None]
+    ) -> Callable[[Any], object]:
         steps = self._steps
 
-        def __iter__(self: Any) -> object:  # noqa: N807  it is named as the method that it replaces
+        def measured(loader: Any) -> object:
             if steps_module._is_compiling() or steps.thread != get_ident() or steps.inside:
-                return original(self)
+                return original(loader)
             steps.inside = True
             began = perf_counter_ns()
             try:
-                iterator = original(self)
+                result = original(loader)
             except BaseException as error:
                 steps.inside = False
                 leave_out_caller(error)
                 raise
             steps.inside = False
-            waits.add(began)
-            return iterator
+            note(began, loader, result)
+            return result
 
-        waits = self
-        return __iter__
+        return measured
 
     def add(self, began: int, iterator: Any = None, batch: object = None) -> None:
         """Add a wait, and the samples of a batch.
