@@ -70,4 +70,12 @@ def _has_own_profiler(torch: Any) -> bool:
     if torch.autograd._profiler_enabled():
         return True
     kinds = {torch.profiler.profile, torch.autograd.profiler.profile}
-    return any(type(each) in kinds for each in gc.get_objects())
+    return any(type(each) in kinds and not _is_over(each, torch) for each in gc.get_objects())
+
+
+def _is_over(profile: Any, torch: Any) -> bool:
+    """Return True if a profiler has its results and no schedule by which it would start again."""
+    plan = getattr(torch.profiler.profiler, "_default_schedule_fn", None)
+    has_plan = getattr(profile, "schedule", plan) is not plan
+    recorded = getattr(profile, "profiler", profile)
+    return not has_plan and getattr(recorded, "kineto_results", None) is not None

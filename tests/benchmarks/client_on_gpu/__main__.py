@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from tests.benchmarks.client_on_gpu.captured import captures, measured_run
 from tests.benchmarks.client_on_gpu.slowdown import slowdown_busy, slowdown_launching
 from tests.benchmarks.client_on_gpu.training import StandinAgent, Training
 
@@ -37,6 +38,8 @@ def main() -> int:
             _no_synchronisation,
             _times_as_the_profiler,
             _graphs_and_forks,
+            captures,
+            measured_run,
             slowdown_busy,
             slowdown_launching,
         ]

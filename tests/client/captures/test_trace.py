@@ -72,6 +72,18 @@ def no_profilers() -> None:
     gc.collect()
 
 
+def test_a_profile_of_the_script_that_is_over_does_not_prevent_a_trace(agent: CapturingAgent) -> None:
+    """A script that profiled its first step keeps the results, and can be traced later."""
+    step = training()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as kept:
+        step()
+    traced(agent, 2, step)
+    agent.order("trace", steps=1)
+    traced(agent, 6, step)
+    assert agent.result()[0]["file_name"] == "trace.json.gz"
+    assert kept.key_averages()
+
+
 def test_a_profiler_of_the_script_is_left_alone(agent: CapturingAgent) -> None:
     """Running, or waiting for its first step: the order is refused, and the script's profile is complete."""
     step = training()
