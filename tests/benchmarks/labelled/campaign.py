@@ -106,7 +106,11 @@ def record(
                 break
             if episode.name in done:
                 continue
-            recorded = done[episode.name] = staged.play(episode, out)
+            try:
+                recorded = done[episode.name] = staged.play(episode, out)
+            except TimeoutError as error:  # the kernel could not make the cause, such as a smaller limit of memory
+                print(f"{episode.name}: not played: {error}", file=sys.stderr, flush=True)
+                continue
             _report(recorded, _useful(done), scored)
     return [done[name] for name in sorted(done)]
 
