@@ -12,6 +12,7 @@ from pathlib import Path
 
 import structlog
 
+from flyball_agent.adjustments.desk import AdjustmentDesk
 from flyball_agent.captures.desk import CaptureDesk, DeskSettings
 from flyball_agent.captures.known_processes import AgentProcesses
 from flyball_agent.captures.result_socket import SUFFIX, ResultSocket
@@ -35,6 +36,7 @@ from flyball_agent.settings_check import check_settings
 from flyball_agent.spool.lock import lock_directory
 from flyball_agent.spool.spool import Spool
 from flyball_agent.spool.writer import SpoolWriter
+from flyball_agent.uplink.adjust_stream import AdjustLink
 from flyball_agent.uplink.stream import AgentState
 from flyball_agent.uplink.uplink import Uplink, UplinkSettings, first_of, set_within
 from flyball_daemon import dump, logs
@@ -82,7 +84,11 @@ class AgentDaemon:
         self._socket: RunSocket | None = None
         self._captures = self._make_captures(settings)
         self._agent.captures = self._captures
-        self._uplink = Uplink(_uplink_settings(settings), self._agent)
+        self._adjustments = AdjustmentDesk(lambda: self._socket, self._clock, enabled=settings.adjustments.enabled)
+        self._adjust_link = AdjustLink(
+            self._adjustments, self._agent.host, self._agent.version, lambda: self._sampler.epoch.id
+        )
+        self._uplink = Uplink(_uplink_settings(settings), self._agent, adjust=self._adjust_link)
         self._sampler = self._make_sampler(settings, new_epoch(settings, self._clock), 0)
 
     async def run(self) -> None:
@@ -157,6 +163,7 @@ class AgentDaemon:
             steps=self._registry.take_reports(),
             events=events,
             gpu_processes=processes_of(accelerators),
+            adjustments=self._adjustments.take_outcomes(),
             tenancy=self._tenancy.body if self._tenancy is not None else b"",
         )
 
@@ -172,6 +179,7 @@ class AgentDaemon:
         stack.push_async_callback(server.stop)
         self._socket = server
         server.captures = self._captures
+        server.adjustments = self._adjustments
         results = ResultSocket(Path(self._settings.socket_path + SUFFIX), self._captures.answers)
         results.start()
         stack.callback(results.stop)
@@ -214,11 +222,12 @@ class AgentDaemon:
         columns = len(self._sampler.maker.layout.columns)
         stuck = self._sampler.runner.stuck
         waiting = f"; timed out: {', '.join(stuck)}" if stuck else ""
+        adjusting = f"; adjustments {self._adjust_link.state}" if self._adjustments.enabled else ""
         degraded = " in memory: the disk refuses writes" if self._metrics.spool_degraded else ""
         degraded = " in memory: the disk hangs" if self._metrics.spool_hangs else degraded
         return (
             f"{columns} readings every {self._settings.interval_seconds:g} s{waiting}; {self._uplink.state}; "
-            f"spool {self._metrics.spool_bytes / 1e6:.1f} MB{degraded}"
+            f"spool {self._metrics.spool_bytes / 1e6:.1f} MB{degraded}{adjusting}"
         )
 
     async def _keep_inventory(self) -> None:
@@ -262,6 +271,7 @@ class AgentDaemon:
         if _uplink_settings(fresh) != _uplink_settings(before):
             self._uplink.settings = _uplink_settings(fresh)
             self._uplink.reconnect()
+        self._adjustments.switch(enabled=fresh.adjustments.enabled)
         if _sampling_settings(fresh) != _sampling_settings(before):
             await self._restart_sampling(before, fresh)
         for key in ("host", "state_directory", "socket_path", "spool", "captures"):

@@ -54,6 +54,7 @@ class Extras:
     steps: Sequence[pb.StepReport] = ()
     events: Sequence[pb.HostEvent] = ()
     gpu_processes: Sequence[pb.GpuProcess] = ()
+    adjustments: Sequence[pb.AdjustmentOutcome] = ()
     tenancy: bytes = b""
 
 
@@ -100,6 +101,7 @@ class RecordMaker:
             steps=extras.steps,
             events=extras.events,
             gpu_processes=extras.gpu_processes,
+            adjustments=extras.adjustments,
         )
         used = tuple(definition for definition in (layout, unavailable, tenancy) if definition is not None)
         return TickRecord(sequence, record.SerializeToString(), used)

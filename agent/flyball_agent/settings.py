@@ -80,6 +80,18 @@ class ProbeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = "/var/lib/kubelet/pod-resources/kubelet.sock"
 
 
+class AdjustmentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Adjustments: changes of a running training that the collector offers."""
+
+    enabled: Annotated[
+        bool,
+        Meta(
+            description="Pass offers of the collector to training processes. Each process decides itself, and can only "
+            "be offered values that it has declared. The collector needs adjustments.enabled as well."
+        ),
+    ] = False
+
+
 class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`/etc/flyball/agent.toml`."""
 
@@ -141,6 +153,7 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tls: TlsSettings = TlsSettings()
     spool: SpoolSettings = SpoolSettings()
     probes: ProbeSettings = ProbeSettings()
+    adjustments: AdjustmentSettings = AdjustmentSettings()
 
     def __post_init__(self) -> None:
         for name, folder in (("proc_root", "proc"), ("sys_root", "sys")):

@@ -126,6 +126,8 @@ class MemoryCollector:
         self.max_message_bytes = 0
         self.refuse: Callable[[int], bool] = lambda _sequence: False
         self.changed = asyncio.Condition()
+        self.services: list[grpc.GenericRpcHandler[Any, Any]] = []
+        """Other services on the same port, added at the next start."""
         self._server: grpc.aio.Server | None = None
         self._streams: set[asyncio.Queue[pb.CollectorMessage]] = set()
 
@@ -145,7 +147,8 @@ class MemoryCollector:
             response_serializer=pb.CollectorMessage.SerializeToString,
         )
         self._server = grpc.aio.server(options=SERVER_OPTIONS)
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {method: handler}),))
+        records = grpc.method_handlers_generic_handler(service, {method: handler})
+        self._server.add_generic_rpc_handlers((records, *self.services))
         if credentials is None:
             port = self._server.add_insecure_port(self.address)
         else:

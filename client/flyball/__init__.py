@@ -19,6 +19,8 @@ Each name is imported when it is first used, so that `import flyball` costs a tr
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # `typing` would cost more than the rest of the import
     from flyball import lightning as lightning
+    from flyball.adjustments.veto import Veto as Veto
+    from flyball.devices import device as device
     from flyball.frameworks.attach import attach as attach
     from flyball.profiling.engine import ProfilingEngine as ProfilingEngine
     from flyball.profiling.profiling_summary import ProfilingSummary as ProfilingSummary
@@ -36,8 +38,10 @@ _NAMES = {
     "ResourceSnapshot": "flyball.profiling.resource_snapshot",
     "Run": "flyball.training.run",
     "StorageEstimator": "flyball_planner.storage.estimator",
+    "Veto": "flyball.adjustments.veto",
     "attach": "flyball.frameworks.attach",
     "current_run": "flyball.training.opening",
+    "device": "flyball.devices",
     "lightning": "flyball.lightning",
     "register_hardware": "flyball_planner.catalogue.devices",
     "register_model": "flyball_planner.models.families",

@@ -9,6 +9,10 @@ from pathlib import Path
 
 import structlog
 
+from flyball_collector.adjustments.governor import Governor
+from flyball_collector.adjustments.reporting import report_adjustments
+from flyball_collector.adjustments.rule_source import RuleSource
+from flyball_collector.adjustments.streams import AdjustStreams
 from flyball_collector.captures.hang_captures import HangCaptures
 from flyball_collector.captures.orders import CaptureOrders
 from flyball_collector.captures.targets import by_last_step
@@ -51,6 +55,7 @@ from flyball_daemon.systemd_notifier import SystemdNotifier
 _log = structlog.get_logger(__name__)
 
 _STOP_SECONDS = 10.0  # for open blocks to be written; agents keep the rest
+_LOAD_SECONDS = 5.0
 _LIVE_KEYS = frozenset({"log_level", "log_format"})
 """Settings that take effect on SIGHUP. Certificates and tokens are read again without it."""
 
@@ -134,12 +139,21 @@ class Collector:
             keep_days=settings.store.events_days,
         )
         stack.callback(captures.shut_down)
+        events = Events(settings, store, self._fleet, self._diagnosis, self._start_up, self._metrics, time.time_ns)
+        governor, adjust = await self._governor(store, events)
         ingest = IngestServer(
-            settings, self._fleet, store, self._metrics, SystemClock(), contexts, self._refused_agents, captures.take
+            settings,
+            self._fleet,
+            store,
+            self._metrics,
+            SystemClock(),
+            contexts,
+            self._refused_agents,
+            captures.take,
+            adjust,
         )
         captures.agents = ingest
-        events = Events(settings, store, self._fleet, self._diagnosis, self._start_up, self._metrics, time.time_ns)
-        parts = self._parts(store, ingest, tokens, events, captures)
+        parts = self._parts(store, ingest, tokens, events, captures, governor)
         stack.callback(parts.renderings.close)
         application = build_application(parts)
         stop_ingest = _Once(lambda: ingest.stop(_STOP_SECONDS))
@@ -154,6 +168,8 @@ class Collector:
         http_stop = asyncio.Event()
         async with asyncio.TaskGroup() as tasks:
             background = self._background(tasks, ingest, events, waste, captures)
+            if governor is not None:
+                background.append(tasks.create_task(governor.run(), name="governor"))
             http = tasks.create_task(
                 serve(
                     application,
@@ -175,6 +191,26 @@ class Collector:
             for task in background:
                 task.cancel()
         _log.info("collector_stopped")
+
+    async def _governor(self, store: Store, events: Events) -> tuple[Governor | None, AdjustStreams | None]:
+        """Build the governor and its streams if adjustments are enabled. It has a term before agents connect."""
+        settings = self._settings.adjustments
+        if not settings.enabled:
+            return None, None
+        governor = Governor(
+            settings,
+            store,
+            events.journal,
+            self._fleet.ranks,
+            time.time_ns,
+            rules=RuleSource(self._diagnosis, self._start_up, settings),
+            keep_days=self._settings.store.events_days,
+        )
+        streams = AdjustStreams(settings, governor)
+        governor.agents = streams
+        with contextlib.suppress(TimeoutError):  # a slow store: the governor's task goes on with it
+            await asyncio.wait_for(governor.load(), _LOAD_SECONDS)
+        return governor, streams
 
     def _background(
         self,
@@ -218,8 +254,11 @@ class Collector:
         tokens: TokensFile | None,
         events: Events,
         captures: CaptureOrders,
+        governor: Governor | None,
     ) -> CollectorParts:
         exported = DiagnosisFindings(self._diagnosis, self._accounts, price_of(self._settings.diagnosis.waste))
+        if governor is not None:
+            exported.adjustments = report_adjustments(governor, events.timeline, self._metrics, time.time_ns)
         return CollectorParts(
             settings=self._settings,
             fleet=self._fleet,
@@ -245,6 +284,7 @@ class Collector:
             advice=lambda: self._diagnosis.advisor.current,
             refused_agents=self._refused_agents.recent,
             captures=captures,
+            adjustments=governor,
         )
 
     def _is_ready(self) -> None:

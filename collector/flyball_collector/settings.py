@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from flyball_collector.adjustments.settings import AdjustmentsSettings
 from flyball_collector.captures.settings import CapturesSettings
 from flyball_collector.engine.settings import DiagnosisSettings
 from flyball_collector.notify.settings import NotifySettings
@@ -181,3 +182,4 @@ class CollectorSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     diagnosis: DiagnosisSettings = DiagnosisSettings()
     notify: NotifySettings = NotifySettings()
     captures: CapturesSettings = CapturesSettings()
+    adjustments: AdjustmentsSettings = AdjustmentsSettings()

@@ -10,6 +10,7 @@ from typing import Self
 import grpc
 from grpc import aio
 
+from flyball_collector.adjustments.streams import AdjustStreams
 from flyball_collector.blocks.block import Block
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.ingest.clock import Clock, SystemClock
@@ -234,11 +235,14 @@ async def running_ingest(
     contexts: Contexts | None = None,
     refused_agents: RefusedAgents | None = None,
     captured: Captured = refuse_captured,
+    adjust: AdjustStreams | None = None,
 ) -> AsyncIterator[RunningIngest]:
     """Run an ingest server on a free port of loopback."""
     settings = settings if settings is not None else CollectorSettings(grpc=GrpcSettings(listen="127.0.0.1:0"))
     fleet, metrics = Fleet(settings.limits.hosts), OwnMetrics()
-    server = IngestServer(settings, fleet, store, metrics, clock or SystemClock(), contexts, refused_agents, captured)
+    server = IngestServer(
+        settings, fleet, store, metrics, clock or SystemClock(), contexts, refused_agents, captured, adjust
+    )
     port = await server.start()
     try:
         yield RunningIngest(server, port, fleet, store, metrics)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from docs.generator import configuration, metrics
 from flyball_audit import document as audit
+from flyball_collector.adjustments import rules_document as adjustment_rules
 from flyball_collector.advice import rules_document
 from flyball_collector.diagnosis import kinds_document
 from flyball_collector.diagnosis.health import xid_document
@@ -16,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS: dict[str, Callable[[], str]] = {
     "deploy/etc/flyball/agent.toml": configuration.agent_example,
     "deploy/etc/flyball/collector.toml": configuration.collector_example,
+    "docs/adjustment-rules.md": adjustment_rules.document,
     "docs/advice.md": rules_document.document,
     "docs/audit.md": audit.page,
     "docs/configuration.md": configuration.document,

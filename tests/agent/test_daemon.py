@@ -21,6 +21,8 @@ from flyball_proto.layout import Layout
 from flyball_proto.ranges import RangeSet
 from flyball_proto.unavailable_reading import Reason, parse_unavailable
 from flyball_proto.v1 import telemetry_pb2 as pb
+from tests.agent.adjustments.training_client import ID, TrainingClient, able, offer
+from tests.agent.uplink.adjust_service import ScriptedAdjustService
 
 
 @pytest.fixture
@@ -206,6 +208,39 @@ async def test_bad_settings_change_nothing(agent: Installation, collector: Memor
         _, errors = await process.communicate()
     assert errors.count(b"settings_not_reloaded") == 2
     assert len(collector.held) == 1
+
+
+async def test_adjustments_follow_the_settings(agent: Installation, collector: MemoryCollector) -> None:
+    """An offer reaches a process, its answer the stream and the record; a reload ends both at once."""
+    service = ScriptedAdjustService()
+    await collector.stop()
+    collector.services.append(service.handler)
+    await collector.start()
+    agent.write(**{"adjustments.enabled": True})
+    async with agent.running() as process:
+        await collector.until(lambda: records(collector) > 3, 20)
+        client = await TrainingClient.connect(agent.socket_path)
+        assert (await client.pushed_line("adjustments"))["enabled"] is True
+        await client.request(able())
+        await until_true(lambda: service.streams and service.kinds() == ["hello", "able"], 20)
+        service.send(offer())
+        await client.pushed_line("offer")
+        await client.request({"kind": "prepared", "id": ID, "step": 131})
+        await until_true(lambda: service.kinds() == ["hello", "able", "answer"], 20)
+        await until_true(lambda: outcomes(collector) == [(ID, "prepared", 131)], 20)
+        agent.write(**{"adjustments.enabled": False})
+        process.send_signal(signal.SIGHUP)
+        assert (await client.pushed_line("withdraw"))["id"] == ID
+        assert (await client.pushed_line("adjustments"))["enabled"] is False
+        assert (await client.request(able()))["kind"] == "ignored"
+        client.close()
+        await end(process)
+
+
+def outcomes(collector: MemoryCollector) -> list[tuple[str, str, int]]:
+    """Return the outcomes of adjustments in the records."""
+    found = [pb.Record.FromString(data) for held in collector.held.values() for data in held.records.values()]
+    return [(each.id, each.outcome, each.step) for record in found for each in record.adjustments]
 
 
 async def test_systemd_is_notified(agent: Installation, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ BENCHMARKS = {
     "forecast_delays": "how soon each forecast fault is raised",
     "slow_delays": "how soon ranks and runs that become slower are raised",
     "fuzz": "100,000 hostile inputs",
+    "adjustment_offers": "10,000 simulated offers of adjustments with faults: do all ranks change, or none",
     "audit": "training code read for its faults: files a second, what of the corpus is found; beside torchfix",
     "labelled": "real bottlenecks around a real training loop: is the diagnosis right, how sure, how soon (80 minutes)",
 }

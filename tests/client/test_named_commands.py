@@ -75,7 +75,7 @@ def test_the_pattern_finds_commands() -> None:
         "f'see `flyball host {name}` or flyball hosts'\n'cd /opt/flyball bin; the flyball command; pip flyball-fleet'"
     )
     assert [pair for text in _strings(source) for pair in _named(text)] == [("host", ""), ("hosts", "")]
-    assert _unknown("adjust", "")
+    assert _unknown("adjusts", "")
     assert _unknown("token", "ad")
     assert not _unknown("token", "add")
 

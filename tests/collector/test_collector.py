@@ -121,6 +121,20 @@ def test_a_port_in_use_is_named(name: str) -> None:
     assert "another port" in done.stderr
 
 
+async def test_adjustments_are_there_only_if_they_are_enabled() -> None:
+    """Without the setting, there is neither a series nor a permission; with it, both are in one process."""
+    for enabled in (True, False):
+        collector = Collector(settings(f"adjustments.enabled={str(enabled).lower()}"))
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(collector.run())
+            await asyncio.wait_for(collector.ready.wait(), 10)
+            metrics = (await asyncio.to_thread(get, collector.http_port, "/metrics/collector"))[1]
+            listed = json.loads((await asyncio.to_thread(get, collector.http_port, "/api/v1/adjustments"))[1])
+            collector.stop()
+        assert (b'flyball_adjustments_in_progress{state="proposed"} 0' in metrics) is enabled
+        assert listed["enabled"] is enabled
+
+
 def test_a_reload_finds_the_changed_keys() -> None:
     """Only keys whose values differ are returned."""
     assert changed_keys(settings(), settings("log_level=debug", "store.seconds_hours=1")) == {

@@ -9,6 +9,7 @@ from contextlib import ExitStack, suppress
 from tests.outside.raw_client import Client, Target
 
 CONNECT = b"/flyball.v1.Telemetry/Connect"
+ADJUST = b"/flyball.v1.Adjust/Connect"
 CHECK = b"/grpc.health.v1.Health/Check"
 WATCH = b"/grpc.health.v1.Health/Watch"
 CALLS = range(1, 16, 2)  # the streams of the eight calls that one connection may have open

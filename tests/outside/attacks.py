@@ -51,6 +51,7 @@ ATTACKS = (
     Attack(message_attacks.inventory_flood, at_once=1),
     Attack(message_attacks.definition_flood, at_once=1),
     Attack(message_attacks.record_flood, at_once=1),
+    Attack(message_attacks.adjustment_flood),
     Attack(message_attacks.reconnect_flood),
     Attack(http_attacks.half_requests, at_once=1, http=True),
     Attack(http_attacks.half_bodies, at_once=1, http=True),

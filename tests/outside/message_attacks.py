@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import count
 
 from flyball_proto import PROTOCOL_VERSION
-from tests.outside.attack_parts import CONNECT
+from tests.outside.attack_parts import ADJUST, CONNECT
 from tests.outside.frames import DATA, call, frame, message
 from tests.outside.raw_client import ATTACKER, Client, Target, Windows
 
@@ -42,6 +42,12 @@ def record_flood(target: Target) -> None:
     _flood(target, lambda _: part(4, part(1, _EPOCH) + records))
 
 
+def adjustment_flood(target: Target) -> None:
+    """Declare 40,000 adjustable values in each message, on the stream for adjustments."""
+    body = part(2, part(1, b"run") + part(12, b"") * 40_000)
+    _flood(target, lambda _: body, ADJUST, ADJUST_HELLO)
+
+
 def reconnect_flood(target: Target) -> None:
     """Connect, greet, and disconnect; each stream replaces the one before."""
     while target.goes_on():
@@ -50,11 +56,11 @@ def reconnect_flood(target: Target) -> None:
             client.wait()
 
 
-def _flood(target: Target, body: Callable[[int], bytes]) -> None:
+def _flood(target: Target, body: Callable[[int], bytes], path: bytes = CONNECT, hello: bytes = b"") -> None:
     windows = Windows()
     with target.client(windows=windows) as client:
-        client.send(call(1, CONNECT))
-        _send(client, windows, HELLO)
+        client.send(call(1, path))
+        _send(client, windows, hello or HELLO)
         for number in count():
             if not target.goes_on():
                 return
@@ -88,3 +94,4 @@ def part(number: int, body: bytes) -> bytes:
 
 _SPOOLED = part(1, part(1, _EPOCH) + b"\x20\xe8\x07")  # an epoch with an interval of 1,000 ms
 HELLO = part(1, part(1, ATTACKER.encode()) + part(2, b"1") + b"\x18" + bytes([PROTOCOL_VERSION]) + part(4, _SPOOLED))
+ADJUST_HELLO = part(1, part(1, ATTACKER.encode()))

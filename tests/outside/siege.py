@@ -64,7 +64,8 @@ class Siege:
     """A collector and two real agents. `attack` measures them during one attack."""
 
     def __init__(self, directory: Path, processes: ExitStack) -> None:
-        self.collector = SecuredCollector(directory, {"not_reporting_after_seconds": 2, "limits.streams": STREAMS})
+        settings = {"not_reporting_after_seconds": 2, "limits.streams": STREAMS, "adjustments.enabled": "true"}
+        self.collector = SecuredCollector(directory, settings)
         processes.enter_context(self.collector).start_ready()
         self.agents: dict[str, Agent] = {host: self.collector.start_agent(host, processes) for host in HOSTS}
         for host in HOSTS:

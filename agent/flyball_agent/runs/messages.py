@@ -6,8 +6,20 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from flyball_agent.runs.adjustment_messages import (
+    ADJUSTMENT_KINDS,
+    AbleMessage,
+    AbortedMessage,
+    AdjustmentMessage,
+    AppliedMessage,
+    OomMessage,
+    PreparedMessage,
+    VetoMessage,
+    checked_adjustment,
+)
 from flyball_agent.runs.environment import MAX_LABELS, clean
 from flyball_agent.runs.json_constants import replace_constants
+from flyball_agent.runs.json_values import BadValue
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Text = Annotated[str, Meta(max_length=200)]
@@ -70,6 +82,9 @@ class StepsMessage(msgspec.Struct, frozen=True, tag_field="kind", tag="steps"):
     calls: Annotated[list[CallSums], Meta(max_length=MAX_CALLS)] = []
     device_seconds: Amount | None = None
     dropped: Count | None = None
+    oom_retries: Count | None = None
+    paused_seconds: Amount | None = None
+    throttled_seconds: Amount | None = None
 
 
 class CapturedMessage(msgspec.Struct, frozen=True, tag_field="kind", tag="captured"):
@@ -90,8 +105,8 @@ class Envelope(msgspec.Struct, frozen=True):
     kind: Annotated[str, Meta(max_length=60)]
 
 
-Message = Hello | StepsMessage | Goodbye | CapturedMessage
-KINDS = ("hello", "steps", "goodbye", "captured")
+Message = Hello | StepsMessage | Goodbye | CapturedMessage | AdjustmentMessage
+KINDS = ("hello", "steps", "goodbye", "captured", *ADJUSTMENT_KINDS)
 
 _decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message, strict=False)  # 1200.0 is a step as well
 _envelope = msgspec.json.Decoder(Envelope)
@@ -99,6 +114,7 @@ _PLACE = re.compile(r"^(?P<fault>.*) - at `\$\.?(?P<key>.*)`$")
 _MISSING = re.compile(r"^Object missing required field `(?P<key>[^`]*)`(?: - at `\$\.?(?P<within>.*)`)?$")
 
 OK = b'{"kind":"ok"}\n'
+_ADJUSTMENTS = (AbleMessage, PreparedMessage, VetoMessage, AppliedMessage, AbortedMessage, OomMessage)
 
 
 class BadLine(Exception):
@@ -123,6 +139,11 @@ def decode(line: bytes) -> Message | Envelope:
     return envelope
 
 
+def kind_of(message: Message) -> str:
+    """Return the kind of a message."""
+    return str(message.__struct_config__.tag)
+
+
 def labels_of(hello: Hello) -> dict[str, str]:
     """Return the labels as printable text, numbers without a useless fraction, and without empty ones."""
     totals = {"total_steps": hello.total_steps, "total_samples": hello.total_samples}
@@ -134,6 +155,11 @@ def labels_of(hello: Hello) -> dict[str, str]:
 def error_line(text: str) -> bytes:
     """Return an error answer."""
     return msgspec.json.encode({"kind": "error", "error": text}) + b"\n"
+
+
+def adjustments_line(*, enabled: bool) -> bytes:
+    """Return the line that informs a process whether it can be offered adjustments."""
+    return msgspec.json.encode({"kind": "adjustments", "enabled": enabled}) + b"\n"
 
 
 def ignored_line(kind: str) -> bytes:
@@ -148,8 +174,15 @@ def _checked(message: Message) -> Message:
         if not run:
             raise BadLine("hello: run: expected a name with printable characters")
         return message if run == message.run else msgspec.structs.replace(message, run=run)
-    if isinstance(message, StepsMessage) and message.step_seconds == float("inf"):
-        raise BadLine("steps: step_seconds: expected a finite number")
+    if isinstance(message, StepsMessage):
+        if message.step_seconds == float("inf"):
+            raise BadLine("steps: step_seconds: expected a finite number")
+        return message
+    if isinstance(message, _ADJUSTMENTS):
+        try:
+            return checked_adjustment(message)
+        except BadValue as error:
+            raise BadLine(f"{kind_of(message)}: {error}") from None
     return message
 
 

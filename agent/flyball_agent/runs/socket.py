@@ -8,11 +8,20 @@ import struct
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
 import structlog
 
 from flyball_agent.errors import SocketRefused
+from flyball_agent.runs.adjustment_messages import (
+    AbleMessage,
+    AbortedMessage,
+    AppliedMessage,
+    OomMessage,
+    PreparedMessage,
+    VetoMessage,
+)
+from flyball_agent.runs.listeners import AdjustmentListener, CaptureNotes, NoAdjustments, NoCaptures, TooManyMessages
 from flyball_agent.runs.messages import (
     OK,
     BadLine,
@@ -22,9 +31,11 @@ from flyball_agent.runs.messages import (
     Hello,
     Message,
     StepsMessage,
+    adjustments_line,
     decode,
     error_line,
     ignored_line,
+    kind_of,
 )
 from flyball_agent.runs.registry import RunRefused, RunRegistry, SocketPeer, TooManyReports
 from flyball_agent.self_metrics import SelfMetrics
@@ -97,6 +108,15 @@ class ClientConnection(asyncio.Protocol):
         """Return True for the connection of this process and run."""
         return self._peer.pid == pid and self._hello is not None and self._hello.run == run
 
+    def is_peer(self, peer: SocketPeer) -> bool:
+        """Return True for this connection of a process."""
+        return self._peer == peer
+
+    @property
+    def has_run(self) -> bool:
+        """Return True after a hello."""
+        return self._hello is not None
+
     def push(self, line: bytes) -> bool:
         """Send a line that answers nothing. Return False to a peer that leaves earlier ones unread."""
         if self._transport is None or self._transport.is_closing() or self._transport.get_write_buffer_size():
@@ -116,7 +136,7 @@ class ClientConnection(asyncio.Protocol):
         self._dropped = 0
         try:
             self._handle(decode(line))
-        except (BadLine, RunRefused, TooManyReports) as error:
+        except (BadLine, RunRefused, TooManyReports, TooManyMessages) as error:
             self._refuse(str(error), fatal=False)
 
     def _drop(self) -> None:
@@ -136,10 +156,10 @@ class ClientConnection(asyncio.Protocol):
                 self._server.registry.open(self._peer, message, self._server.now())
                 self._hello = message
                 self._answer(OK)
+                if self._server.adjustments.enabled:
+                    self.push(adjustments_line(enabled=True))
             case StepsMessage():
-                if self._hello is None:
-                    raise BadLine("steps before hello: send a hello with the run first")
-                self._server.registry.report(self._peer, self._hello, message)
+                self._server.registry.report(self._peer, self._greeted("steps"), message)
                 self._answer(OK)
             case CapturedMessage():
                 self._server.captures.note(self._peer, message.id, message.state, message.detail)
@@ -147,11 +167,30 @@ class ClientConnection(asyncio.Protocol):
             case Goodbye():
                 self._leave()
                 self._answer(OK)
+            case _ if not self._server.adjustments.enabled:
+                self._answer(ignored_line(kind_of(message)))
+            case AbleMessage():
+                self._server.adjustments.able(self._peer, self._greeted("able"), message)
+                self._answer(OK)
+            case OomMessage():
+                self._server.adjustments.note_oom(self._peer, self._greeted("oom"), message)
+                self._answer(OK)
+            case PreparedMessage() | VetoMessage() | AppliedMessage() | AbortedMessage():
+                kind = kind_of(message)
+                if not self._server.adjustments.answer(self._peer, self._greeted(kind), message):
+                    raise BadLine(f"{kind}: id: no adjustment {message.id!r} waits for this answer")
+                self._answer(OK)
+
+    def _greeted(self, kind: str) -> Hello:
+        if self._hello is None:
+            raise BadLine(f"{kind} before hello: send a hello with the run first")
+        return self._hello
 
     def _leave(self) -> None:
         if self._hello is not None:
             self._server.registry.leave(self._peer, self._hello, self._server.now())
             self._server.captures.left(self._peer)
+            self._server.adjustments.left(self._peer)
             self._hello = None
 
     def _answer(self, line: bytes) -> None:
@@ -176,26 +215,6 @@ class ClientConnection(asyncio.Protocol):
         return True
 
 
-class CaptureNotes(Protocol):
-    """Learns what processes report about captures."""
-
-    def note(self, peer: SocketPeer, capture: str, state: str, detail: str) -> None:
-        """Take the progress of a capture, or the reason why it failed."""
-
-    def left(self, peer: SocketPeer) -> None:
-        """Learn that a process has left its run."""
-
-
-class NoCaptures:
-    """Ignores what processes report about captures: nothing was ordered."""
-
-    def note(self, peer: SocketPeer, capture: str, state: str, detail: str) -> None:
-        """Do nothing."""
-
-    def left(self, peer: SocketPeer) -> None:
-        """Do nothing."""
-
-
 class RunSocket:
     """Listens on the socket and keeps the list of connections."""
 
@@ -211,6 +230,7 @@ class RunSocket:
         self._inode = 0
         self.next_connection = count(1).__next__
         self.captures: CaptureNotes = NoCaptures()
+        self.adjustments: AdjustmentListener = NoAdjustments()
 
     async def start(self) -> None:
         """Start to listen. The socket of an agent that no longer runs is replaced."""
@@ -246,6 +266,16 @@ class RunSocket:
     def push(self, pid: int, run: str, line: bytes) -> bool:
         """Send a line to a process. Return False if it cannot receive it now."""
         return any(each.push(line) for each in list(self._connections) if each.is_of(pid, run))
+
+    def push_to(self, peer: SocketPeer, line: bytes) -> bool:
+        """Send a line on one connection. Return False if its process cannot receive it now."""
+        return any(each.push(line) for each in list(self._connections) if each.is_peer(peer))
+
+    def push_to_all(self, line: bytes) -> None:
+        """Send a line to every process that has sent a hello and can receive it now."""
+        for each in list(self._connections):
+            if each.has_run:
+                each.push(line)
 
     def admit(self, connection: ClientConnection) -> bool:
         """Add a connection. Return False if there are too many."""

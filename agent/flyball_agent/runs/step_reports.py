@@ -2,12 +2,23 @@
 
 import math
 from collections.abc import Iterable
+from typing import Literal
 
 from flyball_agent.runs.messages import MAX_CALLS, Hello, StepsMessage
 from flyball_proto.v1 import telemetry_pb2 as pb
 
+_Sum = Literal["data_wait_seconds", "tokens", "samples", "device_seconds", "paused_seconds", "throttled_seconds"]
+
 _LONGEST_NAME = 60
 _MAX_COUNT = 2**32 - 1
+_SUMS: tuple[_Sum, ...] = (
+    "data_wait_seconds",
+    "tokens",
+    "samples",
+    "device_seconds",
+    "paused_seconds",
+    "throttled_seconds",
+)
 _NOT_FINITE = {
     "nan": math.nan,
     "inf": math.inf,
@@ -37,6 +48,9 @@ def step_report(hello: Hello, steps: StepsMessage, *, pid: int, uid: int) -> pb.
         attempt=hello.attempt or 0,
         device_seconds=_known(steps.device_seconds),
         dropped=min(_MAX_COUNT, steps.dropped or 0),
+        oom_retries=None if steps.oom_retries is None else min(_MAX_COUNT, steps.oom_retries),
+        paused_seconds=_known(steps.paused_seconds),
+        throttled_seconds=_known(steps.throttled_seconds),
     )
     for section, seconds in steps.section_seconds.items():
         if (known := _known(seconds)) is not None:
@@ -65,14 +79,11 @@ def merge(into: pb.StepReport, later: pb.StepReport) -> None:
     into.steps = min(_MAX_COUNT, into.steps + later.steps)
     into.dropped = min(_MAX_COUNT, into.dropped + later.dropped)
     into.step_seconds += later.step_seconds
-    if later.HasField("data_wait_seconds"):
-        into.data_wait_seconds += later.data_wait_seconds
-    if later.HasField("tokens"):
-        into.tokens += later.tokens
-    if later.HasField("samples"):
-        into.samples += later.samples
-    if later.HasField("device_seconds"):
-        into.device_seconds += later.device_seconds
+    for name in _SUMS:
+        if later.HasField(name):
+            setattr(into, name, getattr(into, name) + getattr(later, name))
+    if later.HasField("oom_retries"):
+        into.oom_retries = min(_MAX_COUNT, into.oom_retries + later.oom_retries)
     if later.HasField("allocated_peak_bytes"):
         into.allocated_peak_bytes = max(into.allocated_peak_bytes, later.allocated_peak_bytes)
     if later.HasField("reserved_peak_bytes"):

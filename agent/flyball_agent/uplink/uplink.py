@@ -12,6 +12,7 @@ import structlog
 
 from flyball_agent.record import TickRecord
 from flyball_agent.settings import TlsSettings
+from flyball_agent.uplink.adjust_stream import AdjustLink
 from flyball_agent.uplink.channel import METHOD, open_channel
 from flyball_agent.uplink.failure_reason import failure_reason
 from flyball_agent.uplink.stream import GOODBYE_SECONDS, AgentState, StreamFailed, UplinkStream
@@ -43,10 +44,16 @@ class Uplink:
     """Connects to a collector, runs the stream, and connects again."""
 
     def __init__(
-        self, settings: UplinkSettings, agent: AgentState, *, chance: Callable[[], float] = random.random
+        self,
+        settings: UplinkSettings,
+        agent: AgentState,
+        *,
+        chance: Callable[[], float] = random.random,
+        adjust: AdjustLink | None = None,
     ) -> None:
         self.settings = settings
         self._agent = agent
+        self._adjust = adjust
         self._chance = chance
         self._stream: UplinkStream | None = None
         self._again = asyncio.Event()
@@ -100,16 +107,20 @@ class Uplink:
         self._stream = stream = UplinkStream(call, self._agent, stop)
         running = asyncio.create_task(stream.run(), name="uplink-stream")
         watcher = asyncio.create_task(self._watch(stream, address), name="uplink-watch")
+        adjusting = asyncio.create_task(self._keep_adjusting(stream, channel, address), name="adjust-link")
         try:
             await self._until_end(running, stop)
         finally:
             self._stream = None
             self._agent.self_metrics.connected = False
             watcher.cancel()
+            adjusting.cancel()
             running.cancel()
             call.cancel()
-            await asyncio.wait([running, watcher])
+            await asyncio.wait([running, watcher, adjusting])
             await channel.close(None)
+        if not adjusting.cancelled() and (fault := adjusting.exception()) is not None:
+            _log.error("adjust_link_failed", exc_info=fault)
         self._report(address, running)
 
     async def _until_end(self, running: asyncio.Task[None], stop: asyncio.Event) -> None:
@@ -130,6 +141,12 @@ class Uplink:
         self.state = f"connected to {address}"
         _log.info("connected", collector=address, attempts_failed=self._failures)
         self._last_failure, self._failures = "", 0
+
+    async def _keep_adjusting(self, stream: UplinkStream, channel: grpc.aio.Channel, address: str) -> None:
+        """Keep the stream for adjustments open, once the collector has accepted this agent."""
+        if self._adjust is not None:
+            await stream.welcome.wait()
+            await self._adjust.run(channel, address)
 
     def _report(self, address: str, running: asyncio.Task[None]) -> None:
         error = None if running.cancelled() else running.exception()

@@ -26,6 +26,7 @@ COMMANDS = {
         "runs": "List the runs of the fleet, or show one.",
         "diagnose": "Show what limits a host or run, and what will fail.",
         "advice": "List what to change, with the expected gain.",
+        "adjust": "Change values of running trainings, and take changes back.",
     },
     "Incidents": {
         "events": "List what was raised, changed and cleared.",

@@ -76,6 +76,8 @@ def _text(each: dict[str, Any]) -> Text:
     facts += [SAFETY.get(each["safety"], printable(each["safety"]))]
     facts += ["changes results"] if each["changes_results"] else []
     text.append(f"\n{' · '.join(fact for fact in facts if fact)}", style="not bold")
+    if each.get("tried"):  # older collectors do not send it
+        text.append(f"\n{printable(each['tried'])}", style="not bold cyan")
     if each["caution"]:
         text.append(f"\n{printable(each['caution'])}", style="not bold yellow")
     text.append(f"\nrule {printable(each['rule'])}; sources: {printable(each['source'])}", style="not bold dim")

@@ -32,6 +32,8 @@ _HINTS = {
     "GET /api/v1/kinds": "docs/kinds.md lists them",
     "GET /api/v1/runs": "`flyball runs` lists them",
     "GET /api/v1/captures": "`flyball capture --list` lists them",
+    "GET /api/v1/adjustments": "`flyball adjust list` lists them",
+    "GET /api/v1/values": "`flyball adjust values RUN` lists them",
     "GET /openapi.json": "--help shows valid values",
 }
 """What to do on the command line instead of using the routes that the collector's hints name."""

@@ -11,9 +11,21 @@ from flyball.command.output import console
 from flyball.command.up import Directory, GrpcPort, HttpPort
 from flyball.extras import advice, missing
 
-EXAMPLES = ("flyball demo", "flyball demo --scenario hot --gpus 4 --hosts 2")
+EXAMPLES = (
+    "flyball demo",
+    "flyball demo --scenario hot --gpus 4 --hosts 2",
+    "flyball demo --scenario govern  # a training is made faster while it runs",
+)
 
-_SCENARIOS = "steady, starved, hot, leak, straggler or xid"
+_SCENARIOS = "steady, starved, hot, leak, straggler, xid or govern"
+_GOVERN = "govern"
+_ADJUSTING = {
+    "adjustments.enabled": "true",
+    "adjustments.policy": "auto",
+    "adjustments.cooldown_minutes": 0.2,  # usually ten: too long to watch
+    "adjustments.max_per_hour": 60,
+    "adjustments.watch_steps": 20,
+}
 
 
 def demo(
@@ -34,7 +46,14 @@ def demo(
         f"These GPUs are simulated with the scenario `{scenario}` ({_SCENARIOS}). "
         "All other readings are real: if this machine's CPU is busy, that is diagnosed too."
     )
-    run(LocalPlan("demo", home, port_grpc, port_http, agents, note), console())
+    governed = scenario == _GOVERN
+    if governed:
+        note += (
+            "\nThe run `learner-demo-01` waits for a service, and Flyball may change it: see what it changes, why, and "
+            f"what that brings, on http://127.0.0.1:{port_http}/ or with `flyball adjust list`."
+        )
+    plan = LocalPlan("demo", home, port_grpc, port_http, agents, note, _ADJUSTING if governed else {})
+    run(plan, console())
 
 
 def _agent(home: Path, host: str, scenario: str, gpus: int) -> AgentPlan:
@@ -42,18 +61,21 @@ def _agent(home: Path, host: str, scenario: str, gpus: int) -> AgentPlan:
     from flyball_agent.standin.scenarios import SCENARIOS, slow_gpu, start_standin
     from flyball_daemon.suggestion import suggestion
 
-    if scenario not in SCENARIOS:
-        raise WrongArgument(
-            f"--scenario {scenario}: expected one of {', '.join(SCENARIOS)}{suggestion(scenario, SCENARIOS)}"
-        )
+    known = (*SCENARIOS, _GOVERN)
+    if scenario not in known:
+        raise WrongArgument(f"--scenario {scenario}: expected one of {', '.join(known)}{suggestion(scenario, known)}")
+    governed = scenario == _GOVERN
     try:
-        library = start_standin(home / host / "gpus", scenario, gpus)
+        library = start_standin(home / host / "gpus", "steady" if governed else scenario, gpus)
     except StandinError as error:
         raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(
             f"--directory {home}: cannot write {home / host}: {error.strerror}; name another folder"
         ) from None
+    if governed:
+        settings = {"host": host, "nvml_library": library, "adjustments.enabled": "true"}
+        return AgentPlan(host, settings, (f"learner-{host}",), "flyball.command.demo_learner")
     trains = scenario == "straggler" and gpus > 1
     training = (f"training-{host}", str(gpus), str(slow_gpu(gpus)), str(library.parent)) if trains else ()
     return AgentPlan(host, {"host": host, "nvml_library": library}, training)

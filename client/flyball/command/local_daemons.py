@@ -51,7 +51,9 @@ class AgentPlan:
     folder: str
     settings: Mapping[str, object] = field(default_factory=dict)
     training: Sequence[str] = ()
-    """Arguments of a simulated training that reports to the agent: run, ranks, the slow rank, folder of its GPUs."""
+    """Arguments of a simulated training that reports to the agent, after its socket."""
+
+    training_module: str = "flyball_agent.standin.training"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class LocalPlan:
     http_port: int
     agents: Sequence[AgentPlan]
     note: str = ""  # shown below the first screen
+    collector: Mapping[str, object] = field(default_factory=dict)  # more of its settings
 
     @property
     def url(self) -> str:
@@ -152,6 +155,7 @@ def _collector(plan: LocalPlan) -> ChildProcess:
         "grpc.listen": f"127.0.0.1:{plan.grpc_port}",
         "http.listen": f"127.0.0.1:{plan.http_port}",
         "store.url": f"sqlite:///{plan.directory / 'flyball.db'}",
+        **plan.collector,
     }
     return _daemon(plan, "collector", "collector", settings)
 
@@ -170,7 +174,7 @@ def _agent(plan: LocalPlan, agent: AgentPlan) -> ChildProcess:
 
 def _training(plan: LocalPlan, agent: AgentPlan) -> ChildProcess:
     name, path = f"{agent.folder}-training", socket_path(plan.directory / agent.folder)
-    command = [sys.executable, "-m", "flyball_agent.standin.training", str(path), *agent.training]
+    command = [sys.executable, "-m", agent.training_module, str(path), *agent.training]
     return ChildProcess(name, command, plan.directory / f"{name}.log")
 
 

@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from flyball.command.adjust_view import run_section
 from flyball.command.advice import advice_view
 from flyball.command.diagnose import conditions_view
 from flyball.command.events import SEVERITIES
@@ -34,6 +35,7 @@ def run_view(found: RunAnswer) -> RenderableType:
     sections += [*conditions_view(diagnosis["conditions"]), *_ranks(found)]
     if diagnosis["advice"]:
         sections += [_title("What to change"), *advice_view(diagnosis["advice"])]
+    sections += run_section(found.get("adjustments"))
     return Group(*sections)
 
 
@@ -125,6 +127,12 @@ def _figures(found: RunAnswer) -> Table:
     wait = recent["data_wait_ratio"]
     of_step = "" if wait is None else "of the step"
     grid.add_row("waiting for data", amount(wait, "ratio"), Text(of_step, style="dim"))
+    if overall.get("oom_retries"):  # older collectors do not send these
+        grid.add_row(
+            "out of memory", plural(overall["oom_retries"], "part"), Text("repeated in smaller ones", style="dim")
+        )
+    if slowed := (recent.get("throttled_seconds") or 0.0) + (recent.get("paused_seconds") or 0.0):
+        grid.add_row("throttled", amount(slowed, "seconds"), Text("between the last minute's steps", style="dim"))
     if found["allocated_peak_bytes"] is not None:
         reserved = found["reserved_peak_bytes"]
         more = "" if reserved is None else f"{amount(reserved, 'bytes')} reserved"

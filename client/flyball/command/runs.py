@@ -1,5 +1,6 @@
 """`flyball runs`: the runs of the fleet in a table, or one run."""
 
+import contextlib
 import time
 from typing import Annotated, Any
 
@@ -75,10 +76,13 @@ def listed_runs(found: list[dict[str, Any]], now: float, *, all_: bool) -> list[
 def fetch_run(api: Api, name: str, *, all_ranks: bool) -> dict[str, Any]:
     """Return everything about a run."""
     try:
-        return dict(api.get("run", {"name": name, "ranks": _MOST_RANKS if all_ranks else _SHOWN_RANKS}))
+        found = dict(api.get("run", {"name": name, "ranks": _MOST_RANKS if all_ranks else _SHOWN_RANKS}))
     except NotFound as error:
         hint = " `flyball runs` lists all." if str(error).endswith("?") else ""
         raise NotFound(f"{error}{hint}") from None
+    with contextlib.suppress(NotFound):  # an older collector
+        found["adjustments"] = api.get("values", {"run": name})
+    return found
 
 
 def runs_view(found: list[dict[str, Any]], now: float, *, all_: bool) -> RenderableType:

@@ -1,5 +1,6 @@
 """`flyball up`: watch this machine with one command."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +9,7 @@ import typer
 from flyball.command.local_daemons import AgentPlan, LocalPlan, run
 from flyball.command.output import console
 
-EXAMPLES = ("flyball up", "flyball up --directory /tmp/flyball --port-http 8080")
+EXAMPLES = ("flyball up", "flyball up --directory /tmp/flyball --port-http 8080", "flyball up --no-adjust")
 
 Directory = Annotated[
     Path, typer.Option("--directory", "-d", metavar="FOLDER", help="Folder of the store, the logs and the spool.")
@@ -20,9 +21,27 @@ HttpPort = Annotated[
     int,
     typer.Option("--port-http", metavar="PORT", min=1, max=65535, help="Port of page and API, on loopback."),
 ]
+Adjust = Annotated[
+    bool,
+    typer.Option(
+        "--adjust/--no-adjust",
+        help="Allow changes of running trainings. Each one waits for your approval: `flyball adjust list`.",
+    ),
+]
 
 
-def up(directory: Directory = Path(".flyball"), port_grpc: GrpcPort = 3590, port_http: HttpPort = 3591) -> None:
+def up(
+    directory: Directory = Path(".flyball"),
+    port_grpc: GrpcPort = 3590,
+    port_http: HttpPort = 3591,
+    adjust: Adjust = True,
+) -> None:
     """Watch this machine with an agent, a collector and an embedded store, until Ctrl-C."""
-    plan = LocalPlan("up", directory.absolute(), port_grpc, port_http, [AgentPlan("agent")])
-    run(plan, console())
+    run(plan_of(directory, port_grpc, port_http, adjust=adjust), console())
+
+
+def plan_of(directory: Path, port_grpc: int, port_http: int, *, adjust: bool) -> LocalPlan:
+    """Return what to start. Both sides must allow adjustments, and the default policy asks before each."""
+    allowed = {"adjustments.enabled": json.dumps(adjust)}
+    agent = AgentPlan("agent", settings=allowed)
+    return LocalPlan("up", directory.absolute(), port_grpc, port_http, [agent], collector=allowed)

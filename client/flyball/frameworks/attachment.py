@@ -51,7 +51,7 @@ class Attachment:
         run.restart_clock()
         if self._owned:
             run.reopen()
-            run.describe(**known)
+            run.describe(**known)  # type: ignore[arg-type]  # the names are those of numbers
         elif "total_steps" in known:
             run.describe(total_steps=known["total_steps"])
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
+from flyball.adjustments.value import AdjustableValue
 from flyball.frameworks.attachment import Attachment, attempt
+from flyball.micro_batches.micro_batches import MICRO_BATCH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +21,18 @@ def attach(engine: Any, attachment: Attachment) -> None:
     else:
         _replace(engine, "backward", watch.of_backward)
         _replace(engine, "step", watch.of_step)
+    attachment.run.on_adjustments("deepspeed", lambda adjustments: adjustments.add(blocked_micro_batch(engine)))
+
+
+def blocked_micro_batch(engine: Any) -> AdjustableValue:
+    """Return the micro-batch of an engine, which shows its size and cannot change.
+
+    `set_train_micro_batch_size` keeps the number of accumulated batches, so the global batch would change with it.
+    """
+    size = int(engine.train_micro_batch_size_per_gpu())
+    value = AdjustableValue(MICRO_BATCH, size, choices=(size,), safety=2, lever=MICRO_BATCH)
+    value.blocked = "deepspeed"
+    return value
 
 
 class EngineWatch:

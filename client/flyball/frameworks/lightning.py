@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from flyball.frameworks.attachment import Attachment
+from flyball.frameworks.lightning_batches import OPTIONS
 from flyball.frameworks.lightning_watch import FitWatch
 
 if TYPE_CHECKING:
@@ -51,15 +52,16 @@ def _class_for(packages: tuple[str, ...]) -> Any:
     bases = tuple(import_module(name).Callback for name in packages)
 
     def __init__(self: Any, run: Run | str = "", *, attachment: Attachment | None = None, **options: Any) -> None:  # noqa: N807
-        FitWatch.__init__(self, attachment or Attachment(run, options))
+        sizes = {name: options.pop(name) for name in OPTIONS if name in options}
+        FitWatch.__init__(self, attachment or Attachment(run, options), sizes)
 
     def __reduce__(self: Any) -> tuple[Any, ...]:  # noqa: N807
-        return _rebuild, (packages, self.attachment)
+        return _rebuild, (packages, self.attachment, self.sizes)
 
     contents = {"__init__": __init__, "__reduce__": __reduce__, "__doc__": FitWatch.__doc__}
     return type("Callback", (FitWatch, *bases), contents | {"__module__": "flyball.lightning"})
 
 
-def _rebuild(packages: tuple[str, ...], attachment: Attachment) -> Any:
+def _rebuild(packages: tuple[str, ...], attachment: Attachment, sizes: dict[str, Any]) -> Any:
     """Return a copy in another process: strategies that spawn processes send the callback to each."""
-    return _class_for(packages)(attachment=attachment)
+    return _class_for(packages)(attachment=attachment, **sizes)

@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from flyball.frameworks.attachment import Attachment, attempt
 from flyball.frameworks.batches import added, batch_samples, batch_tokens
+from flyball.frameworks.lightning_batches import LightningHandle
+from flyball.levers import loaders
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from flyball.training.run import Run
+
+CHECKPOINT = "flyball.ckpt"
+"""The file of a checkpoint that somebody asked for. The next one replaces it."""
+
+_KEY = "lightning"
 
 
 class FitWatch:
@@ -20,8 +29,11 @@ class FitWatch:
     and waiting for the loader is measured where Lightning fetches the next batch.
     """
 
-    def __init__(self, attachment: Attachment) -> None:
+    def __init__(self, attachment: Attachment, sizes: Mapping[str, Any] | None = None) -> None:
         self.attachment = attachment
+        self.sizes = dict(sizes or {})  # of `self.flyball.batch`
+        self._module: Any = None  # that has `flyball` as an attribute
+        self._offered = False
         self._fitting = False
         self._known = 0  # the trainer's count of optimizer steps, which several optimizers share
         self._step = 0
@@ -37,6 +49,11 @@ class FitWatch:
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Open the run, in the process of its rank."""
         attempt(self._begin, trainer, pl_module)
+
+    def on_train_epoch_start(self, trainer: Any, *_: Any) -> None:
+        """Make changes of the loader before it is iterated. Lightning has made the first epoch's iterator already."""
+        if self._fitting:
+            attempt(lambda: self.run.begin_epoch(_loader_of(trainer)))
 
     def on_before_backward(self, *_: Any) -> None:
         """End the forward pass."""
@@ -76,6 +93,7 @@ class FitWatch:
             rank=trainer.global_rank, world_size=trainer.world_size, done_steps=self._step, total_steps=total
         )
         self._fitting = True
+        self._offer(trainer, module)
         _measure_fetching(trainer.fit_loop.epoch_loop, self.run)
         _measure_checkpoints(trainer, self.run)
 
@@ -92,6 +110,32 @@ class FitWatch:
         self._loss = _loss_of(outputs, trainer.accumulate_grad_batches if module.automatic_optimization else 1)
         self.run.step(self._step, tokens=self._tokens, samples=self._samples, loss=self._loss)
         self._tokens = self._samples = None
+        self._save_if_wanted(trainer)
+
+    def _offer(self, trainer: Any, module: Any) -> None:
+        """Offer what can be changed. In automatic optimization, Lightning owns forward and backward pass."""
+        if self.run.policy == "off":
+            return
+        self._offered = True
+        loader = _loader_of(trainer)
+        self.run.on_adjustments(_KEY, lambda adjustments: loaders.declare(adjustments, loader))
+        if not module.automatic_optimization:
+            self._module = module
+            module.flyball = LightningHandle(self.run, trainer, self.sizes)
+
+    def _save_if_wanted(self, trainer: Any) -> None:
+        """Write a checkpoint if somebody asked for one, beside the others. Without others, nobody can ask."""
+        folder = next((each.dirpath for each in trainer.callbacks if getattr(each, "dirpath", None)), None)
+        if folder is not None and self.run.checkpoint_wanted():
+            trainer.save_checkpoint(f"{folder}/{CHECKPOINT}")
+
+    def _withdraw(self) -> None:
+        """Leave nothing of the trainer with the run."""
+        if self._offered:
+            self._offered = False
+            self.run.on_adjustments(_KEY, lambda _: None)
+            if self.run.is_adjustable:
+                loaders.withdraw(self.run.adjustments)
 
     def _mark(self, section: str) -> None:
         if self._fitting:  # not in a sanity check, or an evaluation outside of a training
@@ -99,8 +143,19 @@ class FitWatch:
 
     def _end(self, trainer: Any) -> None:
         self._fitting = False
+        if self._module is not None:
+            self._module.__dict__.pop("flyball", None)
+            self._module = None
+        attempt(self._withdraw)
         attempt(_restore, trainer.fit_loop.epoch_loop, trainer)
         attempt(self.attachment.end)
+
+
+def _loader_of(trainer: Any) -> Any:
+    """Return the loader of a training that has a single one."""
+    found = getattr(trainer.fit_loop, "_combined_loader", None)
+    flattened = getattr(found, "flattened", [])
+    return flattened[0] if len(flattened) == 1 else None
 
 
 def _loss_of(outputs: Any, batches: int) -> Any:

@@ -25,13 +25,14 @@ EXAMPLES = (
     "flyball run -- python train.py  # report the steps of a script that does not do so itself",
     "flyball run --name llama-7b-3 --label team=nlp -- torchrun --nproc-per-node 8 train.py",
     "flyball run --measure 50 -- python train.py  # also write flyball-evidence.yaml for `flyball audit --evidence`",
+    "flyball run --max-restarts 3 -- torchrun train.py  # start it again after a failure, from its last checkpoint",
 )
 EVIDENCE = "flyball-evidence.yaml"
 NOT_EXECUTABLE = 126
 NOT_FOUND = 127
 """The statuses that shells use."""
 
-WITH_VALUE = ("--name", "--label", "--total-steps", "--measure", "--evidence")
+WITH_VALUE = ("--name", "--label", "--total-steps", "--measure", "--evidence", "--max-restarts")
 
 
 class RunParser(DaemonParser):
@@ -63,6 +64,8 @@ def main(arguments: Sequence[str]) -> int:
         measure=options.measure,
         evidence=evidence,
     )
+    if options.max_restarts:
+        return supervised(command, environment, options.max_restarts)
     return replace_process(command, environment)
 
 
@@ -87,7 +90,8 @@ def build_parser() -> RunParser:
         description=(
             "Run a training whose code does not use Flyball. Each Python process that trains with torch reports its "
             "steps to the agent of this host. The command replaces this process: its output, signals and exit status "
-            "are its own, and so are its results."
+            "are its own, and so are its results. With --max-restarts, this process stays, passes all of that on, and "
+            "starts the command again after a failure."
         ),
         examples=EXAMPLES,
         allow_abbrev=False,
@@ -101,6 +105,10 @@ def build_parser() -> RunParser:
     add("--total-steps", metavar="N", type=_count, help="Number of steps, for the time remaining.")
     add("--measure", metavar="N", type=_count, help="Measure N steps for the audit, and write an evidence file.")
     add("--evidence", metavar="FILE", help=f"Evidence file of --measure.  [default: {EVIDENCE}]")
+    add(
+        "--max-restarts", metavar="N", type=_count,
+        help="Start the command again after a failure, at most N times; not after a signal from you or a scheduler.",
+    )  # fmt: skip
     add("command", metavar="-- COMMAND", help="The command with its arguments.")
     return parser
 
@@ -112,11 +120,18 @@ def replace_process(command: Sequence[str], environment: dict[str, str]) -> int:
     sys.stdout.flush()
     try:
         os.execvpe(command[0], list(command), environment)  # noqa: S606  there is no shell on purpose
-    except (FileNotFoundError, NotADirectoryError):
-        return _fail(f"command not found: {command[0]}", NOT_FOUND)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        return _fail(f"cannot run {command[0]}: {reason}", NOT_EXECUTABLE)
+        return _not_started(command, error)
+
+
+def supervised(command: Sequence[str], environment: dict[str, str], max_restarts: int) -> int:
+    """Run the command below this process. Return its status, or that of a shell that cannot start it."""
+    from flyball.hooks.restarts import supervise
+
+    try:
+        return supervise(command, environment, max_restarts)
+    except (OSError, ValueError) as error:
+        return _not_started(command, error)
 
 
 def evidence_file(given: str | None, measure: int | None) -> tuple[str, str]:
@@ -160,6 +175,13 @@ def _count(text: str) -> int:
 def _new_id() -> str:
     """Return the time with two random bytes: a loop may start several trainings in the same second."""
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(2).hex()}"
+
+
+def _not_started(command: Sequence[str], error: OSError | ValueError) -> int:
+    if isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        return _fail(f"command not found: {command[0]}", NOT_FOUND)
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return _fail(f"cannot run {command[0]}: {reason}", NOT_EXECUTABLE)
 
 
 def _fail(message: str, status: int) -> int:

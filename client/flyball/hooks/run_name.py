@@ -63,7 +63,7 @@ def _shared_id(command: Sequence[str], environment: Mapping[str, str]) -> str:
             return _short(".".join(value for value in values if value))
     if _hosts(command):
         for option in _MEETING:
-            value = _option(command, option)
+            value = option_of(command, option)
             if value.partition(":")[0] not in _MEANINGLESS:
                 return _short(value)
     return ""
@@ -71,11 +71,11 @@ def _shared_id(command: Sequence[str], environment: Mapping[str, str]) -> str:
 
 def _hosts(command: Sequence[str]) -> bool:
     """Return True if options of a launcher ask for several hosts."""
-    counts = [_option(command, name) for name in ("nnodes", "num-machines", "num-nodes")]
+    counts = [option_of(command, name) for name in ("nnodes", "num-machines", "num-nodes")]
     return any(_is_many(count.rpartition(":")[2]) for count in counts)  # torchrun's elastic form is MIN:MAX
 
 
-def _option(command: Sequence[str], name: str) -> str:
+def option_of(command: Sequence[str], name: str) -> str:
     """Return the value of an option of a launcher; each accepts hyphens and underscores."""
     for index, word in enumerate(command):
         option, has_value, value = word.partition("=")

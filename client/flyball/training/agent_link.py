@@ -40,6 +40,7 @@ class AgentLink:
         "_unsent",
         "_wait",
         "descriptor",
+        "hellos",
     )
 
     def __init__(self, find: Callable[[], list[str]]) -> None:
@@ -54,6 +55,7 @@ class AgentLink:
         self._wait = 0
         self._retry_at = 0
         self._error = b""  # the last one that the agent answered
+        self.hellos = 0  # that were sent, on this connection and earlier ones
 
     @property
     def error(self) -> str:
@@ -70,6 +72,7 @@ class AgentLink:
         self._hello = hello
         if self.connected:
             self._unsent += hello
+            self.hellos += 1
 
     def open(self, now: int) -> bool:
         """Connect if there is no connection and the next attempt is due. Return True if there is one now."""
@@ -87,6 +90,7 @@ class AgentLink:
                 self._identity = _identity(self.descriptor)
                 self._checked = now
                 self._buffer, self._unsent = b"", self._hello
+                self.hellos += 1
                 return True
         return False
 

@@ -62,6 +62,11 @@ class DeviceTimes:
         self.mark(WHOLE_STEP)
         self.recording = False
 
+    def restart(self) -> None:
+        """Sample from here on, because the training has rested since the sampled step began."""
+        self._forget()
+        self.begin()
+
     def take(self) -> dict[str, float] | None:
         """Return the seconds of each name in the sampled step, once, when the GPU has finished it."""
         if self.recording or not self._used:

@@ -15,13 +15,29 @@ _KNOWN_NAMES = 256  # a name with a number in it must not fill the memory
 class Figures:
     """Sums. Times are in nanoseconds, except those of levels, which users pass in seconds. None is unknown."""
 
-    __slots__ = ("calls", "levels", "nanoseconds", "samples", "sections", "steps", "tokens", "wait", "waits")
+    __slots__ = (
+        "calls",
+        "levels",
+        "nanoseconds",
+        "oom_retries",
+        "paused",
+        "samples",
+        "sections",
+        "steps",
+        "throttled",
+        "tokens",
+        "wait",
+        "waits",
+    )
 
     def __init__(self) -> None:
         self.steps = 0
         self.nanoseconds = 0
         self.waits = 0  # how often input was waited for
         self.wait = 0
+        self.throttled = 0  # between steps, and so in none of them
+        self.paused = 0  # likewise
+        self.oom_retries = 0  # steps that were repeated in smaller slices
         self.tokens: float | None = None
         self.samples: float | None = None
         self.sections: dict[str, int] = {}
@@ -34,6 +50,9 @@ class Figures:
         self.nanoseconds += later.nanoseconds
         self.waits += later.waits
         self.wait += later.wait
+        self.throttled += later.throttled
+        self.paused += later.paused
+        self.oom_retries += later.oom_retries
         if later.tokens is not None:
             self.tokens = (self.tokens or 0.0) + later.tokens
         if later.samples is not None:

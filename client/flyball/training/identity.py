@@ -25,6 +25,7 @@ LAUNCHERS = (
 """The variables of rank and world size. The agent reads the same ones, in the same order."""
 
 _ATTEMPTS = ("TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT")
+_OWN_ATTEMPT = "FLYBALL_ATTEMPT"  # `flyball run --max-restarts` counts its starts, and torchrun's those within one
 _GROUPS = (
     "TORCHELASTIC_RUN_ID",
     "SLURM_JOB_ID",
@@ -103,7 +104,8 @@ def _of_launcher(environment: Mapping[str, str]) -> tuple[int, int]:
 
 def _attempt(environment: Mapping[str, str]) -> int:
     counts = [whole_number(environment.get(name, ""), MAX_RANK - 1) for name in _ATTEMPTS]
-    return max([count or 0 for count in counts])
+    own = whole_number(environment.get(_OWN_ATTEMPT, ""), MAX_RANK - 1)
+    return min(max([count or 0 for count in counts]) + (own or 0), MAX_RANK - 1)
 
 
 def _group(environment: Mapping[str, str]) -> str:

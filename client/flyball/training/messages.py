@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     Action = Callable[[Any, dict[str, Any]], object]
 
 _MOST_WAITING = 16
-ROOMS = {"capture": "flyball.captures"}
+ROOMS = {"adjustments": "flyball.adjustments", "capture": "flyball.captures"}
 """Modules with a function `handle(run, message)`. One is imported when a message of its kind arrives."""
 
 

@@ -109,6 +109,7 @@ class MeasuredData:
         self._run = run
 
     def __iter__(self) -> MeasuredIterator:
+        self._run.begin_epoch(self._items)
         return MeasuredIterator(iter(self._items), self._run)  # type: ignore[call-overload]  # what cannot iterate raises
 
     def __len__(self) -> int:

@@ -7,6 +7,7 @@ from _collections import deque  # type: ignore[import-not-found]  # the C module
 from flyball.training.figures import Figures
 
 RECENT_SECONDS = 60
+_ENOUGH_STEPS = 10  # for their average
 _SECOND = 1_000_000_000
 
 
@@ -61,6 +62,16 @@ class Progress:
             self.recent[-1].add(at, figures)
         else:
             self.recent.append(Second(began, at, figures))
+
+    def step_seconds(self) -> float | None:
+        """Return the recent duration of a step, if there was one."""
+        steps = nanoseconds = 0
+        for second in reversed(self.recent):
+            steps += second.steps
+            nanoseconds += second.nanoseconds
+            if steps >= _ENOUGH_STEPS:
+                break
+        return nanoseconds / steps / _SECOND if steps else None
 
     def recent_seconds(self, now: int) -> list[Second]:
         """Return the seconds of the last minute."""

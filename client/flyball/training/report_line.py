@@ -21,6 +21,12 @@ def steps_line(last_step: int, figures: Figures, progress: Progress, dropped: in
     ]
     if figures.waits:
         parts.append(f'"data_wait_seconds":{figures.wait * _SECOND:.6f}')
+    if figures.throttled:
+        parts.append(f'"throttled_seconds":{figures.throttled * _SECOND:.6f}')
+    if figures.paused:
+        parts.append(f'"paused_seconds":{figures.paused * _SECOND:.6f}')
+    if figures.oom_retries:
+        parts.append(f'"oom_retries":{figures.oom_retries}')
     if figures.tokens is not None:
         parts.append(f'"tokens":{figures.tokens!r}')
     if figures.samples is not None:

@@ -38,6 +38,11 @@ class Reporter:
         return self._link.connected
 
     @property
+    def hellos(self) -> int:
+        """Return how often the run was introduced to an agent: what an agent knows begins again with each hello."""
+        return self._link.hellos
+
+    @property
     def is_owned(self) -> bool:
         """Return True if this process has opened the run. A forked one has a copy that reports nothing."""
         return self._owner in {0, os.getpid()}
@@ -70,7 +75,18 @@ class Reporter:
         if self._link.send(line, now):
             self._unsent, self._since = Figures(), now
             self._reported_dropped = dropped
+        self._receive(run, now)
+
+    def exchange(self, run: RunFacts, now: int) -> None:
+        """Send the messages that wait and act on what the agent has sent, without a report."""
+        if not self._detached and self._link.connected:
+            self.messages.send(self._link, now)
+            self._receive(run, now)
+
+    def _receive(self, run: RunFacts, now: int) -> None:
+        """Act on what the agent has sent. Answers to it are sent at once."""
         self.messages.receive(run, self._link.receive(now))
+        self.messages.send(self._link, now)
 
     def finish(self, now: int) -> None:
         """Leave the run."""

@@ -8,6 +8,7 @@ from _weakref import ref
 from time import perf_counter_ns
 
 from flyball.training import fork
+from flyball.training.adjustable_run import AdjustableRun
 from flyball.training.allocator import peaks
 from flyball.training.device_times import WHOLE_STEP, DeviceTimes, section_times
 from flyball.training.figures import Figures, Names
@@ -35,7 +36,7 @@ _MANY = 2**53  # beyond it, adding one to a float changes nothing
 _MOST_CALLS = 1024  # that wait to be added up
 
 
-class Run:
+class Run(AdjustableRun):
     """One rank of a training. Open it with `flyball.run`. Nothing that goes wrong here reaches the training."""
 
     __slots__ = (
@@ -46,7 +47,6 @@ class Run:
         "_dropped",
         "_due",
         "_figures",
-        "_introduction",
         "_loss",
         "_loss_due",
         "_marked",
@@ -73,6 +73,7 @@ class Run:
         dropped: int = 0,
         report_ns: int = REPORT_NS,
     ) -> None:
+        AdjustableRun.__init__(self, introduction)
         now = perf_counter_ns()
         self.last_step = 0
         self.measures_data = False  # the script measures waiting for input itself
@@ -80,7 +81,6 @@ class Run:
         self.thread = get_ident()
         self.depth = 0  # open sections
         self.inner = 0  # time in sections inside of the open one
-        self._introduction = introduction
         self._reporter = reporter
         self._report_ns = report_ns
         self._names = Names()
@@ -100,36 +100,6 @@ class Run:
         self._due = now
         self._dropped = dropped
         reporter.open(introduction.line(), now)
-
-    @property
-    def name(self) -> str:
-        """Return the name of the run."""
-        return self._introduction.name
-
-    @property
-    def total_steps(self) -> int | None:
-        """Return the number of steps of the whole training, if it is known."""
-        return self._introduction.total_steps
-
-    @property
-    def total_samples(self) -> int | None:
-        """Return the number of samples of the whole training, if it is known."""
-        return self._introduction.total_samples
-
-    @property
-    def rank(self) -> int:
-        """Return the rank of this process."""
-        return self._introduction.identity.rank
-
-    @property
-    def world_size(self) -> int:
-        """Return the number of ranks."""
-        return self._introduction.identity.world_size
-
-    @property
-    def attempt(self) -> int:
-        """Return how often the run was started again, or went back to an earlier step."""
-        return self._introduction.identity.attempt
 
     @property
     def dropped(self) -> int:
@@ -249,6 +219,8 @@ class Run:
                 self._loss.offer(self._newest())
             if self._actions:
                 self._act()  # a capture in progress ends
+            if self._adjustments is not None:
+                self._adjustments.finish()
             self._report(now)
             self._reporter.finish(now)
         except Exception:  # noqa: BLE001  it must not reach the training
@@ -291,10 +263,51 @@ class Run:
         """Send a message with the next report. Return False if it is too long, or too many wait."""
         return self._reporter.messages.add(message, MAX_LINE_BYTES)
 
+    def exchange(self) -> None:
+        """Send the messages that wait and act on those of the agent now, before the next report is due."""
+        self._reporter.exchange(self, perf_counter_ns())
+
+    def report_if_due(self) -> None:
+        """Report in a pause between two steps: a rank that reports nothing seems to hang."""
+        now = perf_counter_ns()
+        if now >= self._due:
+            self._report(now)
+
+    def add_rest(self, *, throttled: int = 0, paused: int = 0, worked: int = 0) -> None:
+        """Add nanoseconds in which the training rested until now. They belong to no step: the next one begins here.
+
+        Those in which the device still worked before it rested belong to the last step.
+        """
+        self._figures.nanoseconds += worked
+        self._figures.throttled += throttled
+        self._figures.paused += paused
+        self._began = self._marked = perf_counter_ns()
+        if self.sampling is not None:
+            self.times.restart()
+            self.sampling = self.times if self.times.recording else None
+
+    def add_oom_retry(self) -> None:
+        """Count a step that was repeated because memory ran out."""
+        self._figures.oom_retries += 1
+
+    def add_dropped(self) -> None:
+        """Count something that was not valid."""
+        self._dropped += 1
+
     @property
     def is_owned(self) -> bool:
         """Return True if this process has opened the run. A forked one has a copy that reports nothing."""
         return self._reporter.is_owned
+
+    @property
+    def hellos(self) -> int:
+        """Return how often the run was introduced to an agent."""
+        return self._reporter.hellos
+
+    @property
+    def step_seconds(self) -> float | None:
+        """Return the recent duration of a step, if there was one."""
+        return self._progress.step_seconds()
 
     def restart_clock(self) -> None:
         """Let the next step begin with the next batch or part. The time since the last one belongs to no step."""
@@ -309,7 +322,12 @@ class Run:
             fork.add(self)
 
     def describe(
-        self, *, rank: int | None = None, world_size: int | None = None, total_steps: int | None = None
+        self,
+        *,
+        rank: int | None = None,
+        world_size: int | None = None,
+        total_steps: int | None = None,
+        labels: dict[str, str] | None = None,
     ) -> None:
         """Correct facts that a framework knows better than the environment. None leaves a fact as it is."""
         introduction = self._introduction
@@ -320,6 +338,7 @@ class Run:
             introduction.identity.world_size = world_size
         if total_steps is not None:
             introduction.total_steps = total_steps
+        introduction.labels |= labels or {}
         if introduction.line() != before:
             self._reporter.open(introduction.line(), perf_counter_ns())
 
@@ -431,6 +450,8 @@ class Run:
         self._loss_due = now + self._report_ns // 2  # a device has computed it when the next report is written
         self.thread = get_ident()
         self._close_second(now)
+        if self._adjustments is not None:
+            self._adjustments.before_report(now)
         self._reporter.send(self, self._progress, now)
         self.times.begin()
         self.sampling = self.times if self.times.recording else None

@@ -61,6 +61,7 @@ class Advisor:
         self._checkpoints = CheckpointWatch()
         self._waits = IdleWaits()
         self._opened = Growth(_OPENED_SECONDS, 6)
+        self._opened_of: object = None  # the hosts along which it is
         self._members = Membership()
         self._measured = self._evaluated = float("-inf")
 
@@ -96,6 +97,12 @@ class Advisor:
         self._list.sort()
         return self.current
 
+    def facts(self, view: View) -> FleetFacts:
+        """Return the facts of the newest view, with what the advisor has measured over time. It changes nothing."""
+        opened = self._opened.total() if self._opened_of is view.hosts else np.full(len(view.hosts), np.nan)
+        waits, habits = self._waits.shares(view), self._checkpoints.habits()
+        return FleetFacts(view, waits, opened / _OPENED_SECONDS, habits, self._membership(view))
+
     def _take_changes(self, conditions: Conditions, now: float) -> None:
         """Take the conditions that were raised, changed or cleared."""
         other = [
@@ -126,6 +133,7 @@ class Advisor:
 
     def _count_opened(self, view: View) -> Floats:
         """Return the connections opened a second, along hosts."""
+        self._opened_of = view.hosts
         return self._opened.add(view.hosts, view.host_count("tcp_opened_total"), view.now) / _OPENED_SECONDS
 
     def _facts(self, view: View) -> FleetFacts:

@@ -57,18 +57,21 @@ class FleetFacts:
             self._part(part)
             yield
 
-    def situations(self, events: Iterable[Event]) -> Iterator[Situation]:
-        """Yield a situation for each host with active conditions, and for each run if no host is named."""
-        by_place: dict[Subject, dict[str, list[Event]]] = {}
+    def situations(self, events: Iterable[Event], places: Iterable[Subject] = ()) -> Iterator[Situation]:
+        """Yield a situation for each of these places, and for each host with active conditions.
+
+        Conditions that name no host have their run as their place.
+        """
+        by_place: dict[Subject, dict[str, list[Event]]] = {place: {} for place in places}
         for event in events:
             host = event.subject.host
             place = Subject(host) if host else Subject(run=event.subject.run)
             by_place.setdefault(place, {}).setdefault(event.kind.name, []).append(event)
         ranks = [self._members.of(subject) for subject in by_place]
         rank_facts, host_facts = facts_of(self._view.ranks, ranks), self._host_facts(list(by_place))
-        for (subject, kinds), places, facts, own in zip(by_place.items(), ranks, rank_facts, host_facts, strict=True):
+        for (subject, kinds), rows, facts, own in zip(by_place.items(), ranks, rank_facts, host_facts, strict=True):
             active = {kind: tuple(events) for kind, events in kinds.items()}
-            run = self._run_facts(self._members.run_of(places))
+            run = self._run_facts(self._members.run_of(rows))
             yield Situation(subject=subject, active=active, **(_from_evidence(active) | facts | run | own))
 
     # -- facts --

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.engine.engine import Diagnosis
 from flyball_collector.engine.settings import DiagnosisSettings
+from flyball_collector.fleet.adjustment_outcomes import add_outcomes_of
 from flyball_collector.fleet.events import add_events_of
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.fleet.window import Window
@@ -140,6 +141,7 @@ class Player:
         record = _extras_of(tick)
         if record is not None:
             state.events = add_events_of(state.events, record)
+            state.outcomes = add_outcomes_of(state.outcomes, record)
         self.fleet.apply(tick)
 
     def _gap_seconds(self) -> float:

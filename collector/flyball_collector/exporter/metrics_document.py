@@ -31,6 +31,11 @@ _RUNS = """\
 Metrics of a run over all its ranks, without the label `instance`, for up to 1,024 runs. They are part of `/metrics` and
 `/metrics/collector`, but not of the pages of single hosts.
 """
+_ADJUSTMENTS = """\
+## Adjustments
+Changes of running trainings ([Let Flyball act](how-to/let-flyball-act.md)), without the label `instance`. They are part
+of `/metrics` and `/metrics/collector`. A collector whose settings allow no adjustments has none of them.
+"""
 _OWN = """\
 ## The collector itself
 These are part of `/metrics` and `/metrics/collector`, together with `process_…` and `python_…`. The units are in the
@@ -52,6 +57,9 @@ def document() -> str:
             "",
             _RUNS,
             *table((*metrics.RUN_METRICS, metrics.PRICE)),
+            "",
+            _ADJUSTMENTS,
+            *table(metrics.ADJUSTMENT_METRICS),
             "",
             _OWN,
             *own_table(own),

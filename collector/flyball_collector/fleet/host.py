@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from flyball_collector.fleet.adjustment_outcomes import AdjustmentOutcome
 from flyball_collector.fleet.events import HostEvent
 from flyball_collector.tick import KnownLayout
 from flyball_proto.unavailable_reading import UnavailableReading
@@ -29,8 +30,9 @@ class HostState:
     unavailable: tuple[UnavailableReading, ...] = ()
     tenancy: pb.Tenancy | None = None
     inventory: pb.Inventory | None = None
-    extras: pb.Record | None = None  # newest steps, events and GPU processes
+    extras: pb.Record | None = None  # newest steps, events, GPU processes and outcomes
     events: tuple[HostEvent, ...] = ()  # the latest, oldest first
+    outcomes: tuple[AdjustmentOutcome, ...] = ()  # the latest of adjustments, oldest first
     duplicate: bool = False  # two machines use this name
 
     def gpu_index_of(self, gpu: str) -> int | None:

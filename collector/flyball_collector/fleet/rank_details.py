@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.fleet.named_sums import Named, NamedSums
-from flyball_collector.fleet.rank_sums import SUMS, RankSums, StepReportTable
+from flyball_collector.fleet.rank_sums import ADJUSTED_SUMS, SUMS, RankSums, StepReportTable
 from flyball_collector.fleet.rings import wider
 from flyball_collector.fleet.step_totals import CallTotals
 from flyball_proto.v1 import telemetry_pb2 as pb
@@ -23,9 +23,10 @@ MARK_EVERY_SECONDS = 30.0
 MAX_SECTIONS, MAX_SERVICES, MAX_LEVELS = 64, 32, 64
 """Names of one rank. A report has at most 32 sections, but they may change."""
 
-MARKED = (*SUMS, "device_seconds", "device_covered_seconds", "named_steps", "at")
+MARKED = (*SUMS, "device_seconds", "device_covered_seconds", "named_steps", "at", *ADJUSTED_SUMS)
 _LONGEST_SECONDS = 1e9
-_read = attrgetter("attempt", "dropped", "calls", "levels")
+_read = attrgetter("attempt", "dropped", "calls", "levels", *ADJUSTED_SUMS)
+_read_adjusted = attrgetter(*ADJUSTED_SUMS)
 
 
 class NamedDetails(NamedTuple):
@@ -124,6 +125,9 @@ class RankDetails:
             amounts = [amount for level in levels for amount in (level.items, level.seconds)]
             dropped += self._levels.add(row, [level.level for level in levels], amounts)
         columns["dropped"][row] += dropped
+        for name, amount in zip(ADJUSTED_SUMS, _read_adjusted(report), strict=True):
+            if 0 < amount <= _LONGEST_SECONDS:
+                columns[name][row] = np.nan_to_num(columns[name][row]) + amount
         if report.HasField("device_seconds") and 0 <= report.device_seconds < math.inf:
             columns["device_seconds"][row] = np.nan_to_num(columns["device_seconds"][row]) + report.device_seconds
             columns["device_covered_seconds"][row] += min(max(report.step_seconds, 0.0), _LONGEST_SECONDS)

@@ -92,6 +92,9 @@ def _figures(newest: Values, older: Values, named: NamedDetails) -> StepFigures:
         samples_per_second=_ratio(samples, clock),
         data_wait_share=_ratio(grown("data_wait_seconds"), seconds, most=1.0),
         device_share=_ratio(grown("device_seconds"), grown("device_covered_seconds"), most=1.0),
+        oom_retries=_whole_sum(grown("oom_retries")),
+        paused_seconds=grown("paused_seconds"),
+        throttled_seconds=grown("throttled_seconds"),
         section_seconds=_sections(named.sections, grown("named_steps"), recent),
         calls=_calls(named.calls, recent),
         levels=_levels(named.levels, clock, recent),
@@ -132,6 +135,10 @@ def _ratio(part: float | None, whole: float | None, most: float = math.inf) -> f
 
 def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
+
+
+def _whole_sum(value: float | None) -> int | None:
+    return None if value is None else int(value)
 
 
 def _whole(value: float) -> int | None:

@@ -21,7 +21,10 @@ SECTION_SUMS = ("covered_steps", "covered_seconds", "own_seconds", "waiting_seco
 _OPTIONAL = SUMS[2:]
 _NEWEST = ("step", "world_size", "pid", "loss", "allocated_peak_bytes", "reserved_peak_bytes")
 _STATE = ("covered_before", "begun", "at", "received", "bad_losses", "longest_gap")
-DETAILS = ("attempt", "dropped", "device_seconds", "device_covered_seconds", "named_steps", "detailed")
+ADJUSTED_SUMS = ("oom_retries", "paused_seconds", "throttled_seconds")
+"""What adjustments and running out of memory cost."""
+
+DETAILS = ("attempt", "dropped", "device_seconds", "device_covered_seconds", "named_steps", "detailed", *ADJUSTED_SUMS)
 """Columns that `RankDetails` fills. `detailed` is 1 for a rank that has reported any of its details."""
 
 _UNKNOWN_AT_FIRST = frozenset(
@@ -33,6 +36,7 @@ _UNKNOWN_AT_FIRST = frozenset(
         "allocated_peak_bytes",
         "reserved_peak_bytes",
         "device_seconds",
+        *ADJUSTED_SUMS,
     }
 )
 _FIELDS = (*_NEWEST, *SUMS)

@@ -36,7 +36,7 @@ class StepFigures:
     """The steps of a rank, or of all ranks of a run, over a span of time. `None` is unknown.
 
     Of a run: `steps`, `step_seconds` and `steps_per_second` are those of its median rank, amounts and calls are sums
-    over its ranks, and shares and sections are means over its ranks.
+    over its ranks, and shares, sections, paused and throttled seconds are means over its ranks.
     """
 
     steps: int = 0
@@ -48,6 +48,9 @@ class StepFigures:
     samples_per_second: float | None = None
     data_wait_share: float | None = None  # share of the steps' time
     device_share: float | None = None  # share of the steps' time in which the device computed, where it was measured
+    oom_retries: int | None = None  # steps or slices repeated after running out of memory; unknown: never reported
+    paused_seconds: float | None = None  # between the steps
+    throttled_seconds: float | None = None
     section_seconds: Mapping[str, float] = field(default_factory=dict)  # by name, per step
     calls: Mapping[str, CallFigures] = field(default_factory=dict)  # by service
     levels: Mapping[str, LevelFigures] = field(default_factory=dict)  # by level
@@ -129,6 +132,9 @@ def together(figures: Sequence[StepFigures]) -> StepFigures:
         samples_per_second=_of_known(sum, (each.samples_per_second for each in stepped)),
         data_wait_share=_of_known(_mean, (each.data_wait_share for each in stepped)),
         device_share=_of_known(_mean, (each.device_share for each in stepped)),
+        oom_retries=_whole(_of_known(sum, (each.oom_retries for each in stepped))),
+        paused_seconds=_of_known(_mean, (each.paused_seconds for each in stepped)),
+        throttled_seconds=_of_known(_mean, (each.throttled_seconds for each in stepped)),
         section_seconds=_mean_sections([each.section_seconds for each in stepped]),
         calls={name: _all_calls(found) for name, found in _by_name([each.calls for each in stepped]).items()},
         levels={name: _all_levels(found) for name, found in _by_name([each.levels for each in stepped]).items()},
@@ -139,6 +145,10 @@ def _of_known(of: Callable[[list[float]], float], values: Iterable[float | None]
     """Return a figure of the known values; unknown if there are none."""
     known = [value for value in values if value is not None]
     return of(known) if known else None
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
 
 
 def _mean(values: Sequence[float]) -> float:

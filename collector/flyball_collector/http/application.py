@@ -14,6 +14,7 @@ from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import Message, Scope
 
 from flyball_collector.http import (
+    adjustment_routes,
     capsule_routes,
     capture_routes,
     diagnosis_routes,
@@ -62,6 +63,7 @@ API: Sequence[HTTPRouteHandler] = (
     refused_agent_routes.list_refused_agents,
     capsule_routes.capsule,
     *capture_routes.ROUTES,
+    *adjustment_routes.ROUTES,
     *notification_routes.ROUTES,
     health_routes.config,
 )

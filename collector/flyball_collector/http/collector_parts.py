@@ -12,6 +12,7 @@ from flyball_collector.captures.orders import CaptureOrders
 from flyball_collector.engine.engine import Diagnosis
 from flyball_collector.exporter.renderings import FindingSource, NoFindings, Renderings
 from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.http.adjustment_source import AdjustmentSource
 from flyball_collector.notify.notifier import Notifier
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.refused_agents import RefusedAgent
@@ -64,6 +65,7 @@ class CollectorParts:
     findings: FindingSource = field(default_factory=NoFindings)  # scores, primary bottlenecks, figures of runs
     advice: Callable[[], Sequence[Advice]] = tuple  # the most urgent first
     refused_agents: Callable[[], Sequence[RefusedAgent]] = tuple  # the newest first
+    adjustments: AdjustmentSource | None = None
     origins: Mapping[str, str] = field(default_factory=dict)  # the origin of each setting
 
 

@@ -52,6 +52,7 @@ class AdviceAnswer(msgspec.Struct, frozen=True, kw_only=True):
     caution: str
     source: str
     conditions: list[str]
+    tried: str  # what an adjustment of the same kind brought on this run; empty: nothing was tried
 
 
 class HostBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,8 +78,8 @@ class DiagnosisAnswer(msgspec.Struct, frozen=True, kw_only=True):
     runs: list[str]  # of a host
 
 
-def advice_answer(advice: Advice) -> AdviceAnswer:
-    """Return the answer for a piece of advice."""
+def advice_answer(advice: Advice, tried: str = "") -> AdviceAnswer:
+    """Return the answer for a piece of advice, and for what was tried."""
     about, gain = advice.subject, advice.gain
     return AdviceAnswer(
         rule=advice.rule,
@@ -103,6 +104,7 @@ def advice_answer(advice: Advice) -> AdviceAnswer:
         caution=advice.caution,
         source=advice.source,
         conditions=list(advice.conditions),
+        tried=tried,
     )
 
 

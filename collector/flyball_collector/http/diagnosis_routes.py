@@ -10,7 +10,6 @@ from flyball_collector.http.collector_parts import CollectorParts, PartsDependen
 from flyball_collector.http.diagnosis_answers import (
     AdviceAnswer,
     DiagnosisAnswer,
-    advice_answer,
     base_scores_of,
     conditions_of,
     primary_of,
@@ -18,6 +17,7 @@ from flyball_collector.http.diagnosis_answers import (
     scores_of,
 )
 from flyball_collector.http.host_routes import find_host
+from flyball_collector.http.tried_changes import advice_answers
 from flyball_collector.timeline.entry_answer import entry_answer
 from flyball_collector.times import moment
 
@@ -58,14 +58,15 @@ async def list_advice(
     advice = [
         one for one in parts.advice() if (not host or one.subject.host == host) and (not run or one.subject.run == run)
     ]
-    return [advice_answer(one) for one in advice[:limit]]
+    return advice_answers(parts, advice[:limit])
 
 
 def advice_about(parts: CollectorParts, *, hosts: Iterable[str], runs: Iterable[str]) -> list[AdviceAnswer]:
     """Return the advice for any of these hosts or runs."""
     host_names, run_names = frozenset(hosts), frozenset(runs)
-    return [
-        advice_answer(one)
+    about = [
+        one
         for one in parts.advice()
         if one.subject.host in host_names or (one.subject.run and one.subject.run in run_names)
     ]
+    return advice_answers(parts, about)

@@ -8,12 +8,15 @@ cannot send (cross-site requests), and requests through a proxy are not local.
 
 from typing import Any
 
+import structlog
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
 from flyball_collector.http.errors import ApiError
 from flyball_collector.http.host_header import parse_host
 from flyball_collector.security.tokens import Role, TokensFile, is_loopback, split_listen
+
+_log = structlog.stdlib.get_logger(__name__)
 
 OPERATOR_HEADER = "x-flyball-operator"
 _CALLER_KEY = "flyball_caller"
@@ -51,6 +54,7 @@ class AccessGuard:
             raise error
         if token.role < needed:
             what = f"{token.name} has the role {token.role.name.lower()}; the role {needed.name.lower()} is required"
+            _log.warning("request_not_allowed", by=token.name, role=token.role.name.lower(), path=connection.url.path)
             raise ApiError(403, "not_allowed", what, "use an operator's token")
         connection.scope["state"][_CALLER_KEY] = token.name
         connection.scope["state"][_ROLE_KEY] = token.role

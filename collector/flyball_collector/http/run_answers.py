@@ -29,6 +29,9 @@ class RunPaceAnswer(msgspec.Struct, frozen=True, kw_only=True):
     samples_per_second: float | None
     data_wait_ratio: float | None  # share of the steps' time, a mean over ranks
     device_ratio: float | None  # share of the steps' time in which the device computed, if that was measured
+    oom_retries: int | None  # steps or parts of them that were repeated after running out of memory, of all ranks
+    paused_seconds: float | None  # between steps, by adjustments; a mean over ranks
+    throttled_seconds: float | None
 
 
 class RunSectionAnswer(msgspec.Struct, frozen=True):

@@ -99,6 +99,9 @@ def _pace(figures: StepFigures) -> RunPaceAnswer:
         samples_per_second=_rounded(figures.samples_per_second, 3),
         data_wait_ratio=_rounded(figures.data_wait_share, 4),
         device_ratio=_rounded(figures.device_share, 4),
+        oom_retries=figures.oom_retries,
+        paused_seconds=_rounded(figures.paused_seconds, 3),
+        throttled_seconds=_rounded(figures.throttled_seconds, 3),
     )
 
 

@@ -11,7 +11,8 @@ from flyball_collector.http.collector_parts import CollectorParts
 from flyball_collector.http.errors import ApiError, near
 from flyball_collector.timeline.entry import Entry
 
-DIAGNOSIS = "diagnosis"
+DIAGNOSIS, VALUES, POLICY = "diagnosis", "values", "policy"
+_PARTS = frozenset({DIAGNOSIS, VALUES, POLICY})
 RANK_COLUMNS = ("received", "world_size", "step")
 Rank = Mapping[str, float | str]
 
@@ -82,7 +83,7 @@ def name_in_path(raw_path: str, decoded: str) -> tuple[str, str]:
     """
     raw = raw_path.partition("?")[0].partition("/runs/")[2] or decoded.removeprefix("/")
     name, slash, last = raw.rpartition("/")
-    return (unquote(name), last) if slash and last == DIAGNOSIS else (unquote(raw), "")
+    return (unquote(name), last) if slash and last in _PARTS else (unquote(raw), "")
 
 
 def _alike(name: str, known: Collection[str]) -> list[str]:

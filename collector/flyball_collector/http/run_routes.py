@@ -8,6 +8,7 @@ from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import PathParameter, QueryParameter
 
+from flyball_collector.http.adjustment_answers import RunValuesAnswer
 from flyball_collector.http.collector_parts import CollectorParts, PartsDependency
 from flyball_collector.http.diagnosis_answers import (
     DiagnosisAnswer,
@@ -19,11 +20,13 @@ from flyball_collector.http.diagnosis_answers import (
     scores_of,
 )
 from flyball_collector.http.diagnosis_routes import advice_about
+from flyball_collector.http.guard import is_operator
 from flyball_collector.http.recent_answers import RecentAnswers
 from flyball_collector.http.run_answers import RunDetails
 from flyball_collector.http.run_details import run_details
 from flyball_collector.http.run_lookup import (
     DIAGNOSIS,
+    VALUES,
     FoundRun,
     active_by_run,
     find_run,
@@ -33,6 +36,7 @@ from flyball_collector.http.run_lookup import (
     seen_runs,
 )
 from flyball_collector.http.run_summary import RunSummary, run_summary
+from flyball_collector.http.run_values import run_values
 from flyball_collector.timeline.entry_answer import entry_answer
 from flyball_collector.times import moment
 
@@ -104,11 +108,13 @@ async def run_by_path(
     request: Request[object, object, State],
     path: Annotated[str, PathParameter(max_length=1024)],
     ranks: MostRanks = MOST_RANKS,
-) -> RunDetails | DiagnosisAnswer:
-    """Answer for the two routes above, which describe it: the framework divides names even at quoted slashes."""
+) -> RunDetails | DiagnosisAnswer | RunValuesAnswer:
+    """Answer for the routes about runs, which describe it: the framework divides names even at quoted slashes."""
     name, part = name_in_path(request.scope["raw_path"].decode("latin-1"), path)
     if part == DIAGNOSIS:
         return _diagnosis(parts, find_run(parts, name))
+    if part == VALUES:
+        return run_values(parts, name, may_change=is_operator(request))
     return recent_runs.get((name, ranks), lambda: _details(parts, name, ranks))
 
 

@@ -15,7 +15,7 @@ from flyball_collector.ingest.known_host import KnownHost
 from flyball_collector.ingest.limits import HourlyQuota, TokenBucket
 from flyball_collector.ingest.open_blocks import OpenBlocks
 from flyball_collector.ingest.quarantine import Quarantine
-from flyball_collector.ingest.records import RecordHandler
+from flyball_collector.ingest.records import RecordHandler, TakeOutcomes, ignore_outcomes
 from flyball_collector.ingest.rejection import Malformed, Rejection
 from flyball_collector.ingest.replay_queue import ReplayQueue
 from flyball_collector.ingest.source import AHEAD, OpenEpoch, Source
@@ -41,6 +41,7 @@ class Intake:
         counts: Counts,
         clock: Clock,
         put_document: PutDocument,
+        take_outcomes: TakeOutcomes = ignore_outcomes,
     ) -> None:
         limits = settings.limits
         self.sources: dict[str, Source] = {}
@@ -55,7 +56,7 @@ class Intake:
         self._quarantine = Quarantine(put_document)
         self.blocks = OpenBlocks(self.sources, buffer, counts, clock)
         self.records = RecordHandler(
-            limits, fleet, buffer, self.blocks, self.grants, self._quarantine, counts, clock, self._grant
+            limits, fleet, buffer, self.blocks, self.grants, self._quarantine, counts, clock, self._grant, take_outcomes
         )
         self._store_up = False  # until the first check
 

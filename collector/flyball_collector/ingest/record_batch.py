@@ -55,7 +55,7 @@ class RecordBatch:
     values: list[bytes]
     valid: Booleans | None  # `None`: every column of every row is known
     extras: list[bytes]
-    event_records: list[pb.Record]  # extras with events
+    event_records: list[pb.Record]  # extras with events or outcomes of adjustments
 
     @property
     def first(self) -> int:
@@ -166,7 +166,7 @@ def _frames(raws: Sequence[bytes], shape: _Shape) -> _Bytes | None:
 
 
 def _event_records(extras: Sequence[bytes]) -> list[pb.Record] | None:
-    """Return the extras with events, or `None` if one has other fields, or is too long."""
+    """Return the extras with events or outcomes of adjustments, or `None` if one has other fields, or is too long."""
     found = []
     for extra in filter(None, dict.fromkeys(extras)):
         try:
@@ -178,7 +178,7 @@ def _event_records(extras: Sequence[bytes]) -> list[pb.Record] | None:
             return None
         if len(extra) > EXTRAS_BYTES:
             return None
-        if record.events:
+        if record.events or record.adjustments:
             found.append(record)
     return found
 

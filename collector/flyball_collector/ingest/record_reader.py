@@ -61,7 +61,7 @@ class RecordReader:
             b"",
             False,
         )
-        if not (record.gpu_processes or record.steps or record.events):
+        if not (record.gpu_processes or record.steps or record.events or record.adjustments):
             return tick
         for name in _COLUMN_FIELDS:
             record.ClearField(name)  # type: ignore[arg-type]  # typed as one of eight literals

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from flyball_collector.fleet.adjustment_outcomes import add_outcomes_of
 from flyball_collector.fleet.events import add_events_of
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.ingest.agent_stream import AgentStream
@@ -32,6 +33,14 @@ _LOST_BLOCKS = 20_000  # in one message: two weeks of minutes
 _REPLAY_SLACK_BYTES = 64 * 1024  # one record may exceed the grant
 
 
+TakeOutcomes = Callable[[str, pb.Record], None]
+"""Takes the outcomes of adjustments in a host's record. It may come twice after a restart."""
+
+
+def ignore_outcomes(_host: str, _record: pb.Record) -> None:
+    """Do nothing."""
+
+
 class RecordHandler:
     """Handles the records of all streams. Only the event loop may call it."""
 
@@ -46,6 +55,7 @@ class RecordHandler:
         counts: Counts,
         clock: Clock,
         grant: Callable[[], None],
+        take_outcomes: TakeOutcomes,
     ) -> None:
         """Create the handler. `grant` assigns free replay slots."""
         self._limits = limits
@@ -57,6 +67,7 @@ class RecordHandler:
         self._counts = counts
         self._clock = clock
         self._grant = grant
+        self._take_outcomes = take_outcomes
 
     def take(self, source: Source, stream: AgentStream, message: pb.Records, received_ns: int) -> None:
         """Take the live records of a message."""
@@ -158,7 +169,7 @@ class RecordHandler:
             self._buffer.add_rows(block, rows)
             self._blocks.check(epoch, block)
         for record in batch.event_records:
-            source.state.events = add_events_of(source.state.events, record)
+            self._take_events(source, record)
         if self._buffer.over_budget:
             self._blocks.shed()
         return True
@@ -181,11 +192,19 @@ class RecordHandler:
         if not replay and epoch is source.current and sequence > epoch.newest:
             self._show(source, stream, epoch, tick)
         if tick.parsed_extras is not None:
-            source.state.events = add_events_of(source.state.events, tick.parsed_extras)
+            self._take_events(source, tick.parsed_extras)
             tick.parsed_extras = None
         self._buffer.add(block, tick)
         if book.complete(number):
             self._buffer.mark_ready(block)
+
+    def _take_events(self, source: Source, record: pb.Record) -> None:
+        """Keep the newest events of a host, and pass on outcomes of adjustments."""
+        state = source.state
+        state.events = add_events_of(state.events, record)
+        if record.adjustments:
+            state.outcomes = add_outcomes_of(state.outcomes, record)
+            self._take_outcomes(state.name, record)
 
     def _show(self, source: Source, stream: AgentStream, epoch: OpenEpoch, tick: Tick) -> None:
         """Apply the newest record of a host to the fleet."""

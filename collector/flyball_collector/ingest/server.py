@@ -8,8 +8,10 @@ from typing import Any
 
 import structlog
 
+from flyball_collector.adjustments.streams import CONNECT, MESSAGE_BYTES, AdjustStreams
 from flyball_collector.blocks.block import BlockKey, RowGroup
 from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.ingest.adjust_calls import AdjustCalls
 from flyball_collector.ingest.block_buffer import BlockBuffer
 from flyball_collector.ingest.clock import Clock
 from flyball_collector.ingest.counts import Counts
@@ -17,6 +19,7 @@ from flyball_collector.ingest.hello import SpooledEpoch
 from flyball_collector.ingest.intake import Intake
 from flyball_collector.ingest.metrics_publisher import MetricsPublisher
 from flyball_collector.ingest.open_rows import rows_between
+from flyball_collector.ingest.records import ignore_outcomes
 from flyball_collector.ingest.rejection import Rejection
 from flyball_collector.ingest.session import WRITE_SECONDS, Captured, Session, refuse_captured
 from flyball_collector.ingest.warm_up import WarmUp
@@ -60,8 +63,10 @@ class IngestServer:
         contexts: Contexts | None,
         refused_agents: RefusedAgents | None = None,
         captured: Captured = refuse_captured,
+        adjust: AdjustStreams | None = None,
     ) -> None:
         self._captured = captured
+        self._adjust = adjust
         self._settings = settings
         self._store = store
         self._metrics = metrics
@@ -73,7 +78,9 @@ class IngestServer:
         self._publisher = MetricsPublisher(self.counts, metrics)
         self._buffer = BlockBuffer(settings.limits.open_blocks_bytes)
         self._writer = BlockWriter(store, self._buffer, self.counts, self._stored, settings.store.time_limit_seconds)
-        self._intake = Intake(settings, fleet, self._buffer, self.counts, clock, self._writer.put_document)
+        take_outcomes = ignore_outcomes if adjust is None else adjust.take_outcomes
+        put = self._writer.put_document
+        self._intake = Intake(settings, fleet, self._buffer, self.counts, clock, put, take_outcomes)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="store-reader")
         self._sessions: set[Session] = set()
         self._admitted = 0  # sessions with a valid hello
@@ -84,9 +91,11 @@ class IngestServer:
         self.warming = True
         self._warming: asyncio.Task[None] | None = None
         self._health = HealthService((SERVICE,))
+        adjust_calls = AdjustCalls(adjust, self.counts, self._refused_agents, verified=self._secured)
+        sizes = {**REQUEST_BYTES, CONNECT: MESSAGE_BYTES}
         self._server = Server(
-            {f"/{SERVICE}/Connect": self._connect, **self._health.handlers},
-            Limits(settings.limits.message_bytes, REQUEST_BYTES, HELLO_BYTES),
+            {f"/{SERVICE}/Connect": self._connect, CONNECT: adjust_calls.connect, **self._health.handlers},
+            Limits(settings.limits.message_bytes, sizes, HELLO_BYTES),
             max_streams=settings.limits.streams,
             max_age_seconds=settings.grpc.max_connection_age_seconds,
             contexts=contexts,
@@ -126,6 +135,8 @@ class IngestServer:
     def forget_host(self, name: str) -> None:
         """End the stream of a removed host and drop its unstored data. Call it on the event loop."""
         self._intake.forget(name)
+        if self._adjust is not None:
+            self._adjust.remove(name)
         self._writer.drop_documents(name)
 
     def order_capture(self, host: str, order: pb.CaptureOrder) -> bool:
@@ -173,6 +184,8 @@ class IngestServer:
         self._health.stop_serving()
         for session in tuple(self._sessions):
             session.end(StatusCode.UNAVAILABLE, "stopping", "the collector is stopping; reconnect")
+        if self._adjust is not None:
+            self._adjust.stop()
         await self._server.stop(min(grace, 1.0))
         for source in self._intake.sources.values():
             self._intake.write_open_blocks(source)

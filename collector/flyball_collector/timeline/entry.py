@@ -18,6 +18,16 @@ NOTE_KINDS: Mapping[str, str] = {
     "host_connected": "A new host has connected, or one has reconnected after a break.",
     "host_disconnected": "A host's stream ended, and the host did not reconnect at once.",
     "capture_ordered": "An operator has ordered a capture of some ranks of a run.",
+    "adjustment_proposed": "A change of a run waits for a person.",
+    "adjustment_offered": "A change was offered to the ranks of a run.",
+    "adjustment_applied": "All ranks of a run have made a change. Its effect is being measured.",
+    "adjustment_kept": "A change of a run was measured and kept.",
+    "adjustment_rolled_back": "A change of a run was taken back, because it did harm or because a person asked for it.",
+    "adjustment_refused": "A change of a run was not made: vetoed, aborted, expired or withdrawn.",
+    "adjustment_failed": "The ranks of a run did not make a change alike.",
+    "adjustment_decided": "A person has approved, vetoed, undone or asked for a change, or set the policy of a run.",
+    "out_of_memory": "A rank ran out of memory and could not repeat the step.",
+    "out_of_memory_recovered": "A rank ran out of memory, repeated the step in smaller parts, and goes on.",
     "events_left_out": "More events happened on a host than are listed one by one.",
 }
 

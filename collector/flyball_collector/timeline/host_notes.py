@@ -1,4 +1,4 @@
-"""Notes about hosts: events that their agents report, and connections, without flooding the timeline.
+"""Notes about hosts: events that their agents report, ranks without memory, and connections, without flooding.
 
 A host that reconnects at once (its stream is renewed each hour) gets no note. A host that does so again and again gets
 a few notes, and then a count.
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2s
 
+from flyball_collector.fleet.adjustment_outcomes import AdjustmentOutcome
 from flyball_collector.fleet.events import HostEvent
 from flyball_collector.fleet.host import HostState
 from flyball_collector.timeline.entry import NOTED, Entry, entry_id
@@ -25,6 +26,9 @@ REFILL_SECONDS = 60.0
 OLD_SECONDS = 600.0
 """Older events at the first sight of a host were already noted before the collector restarted."""
 
+OUT_OF_MEMORY = "out_of_memory"
+"""The outcome that becomes a note. Those of adjustments are noted by the governor, once for all ranks."""
+
 _EARLIEST_SECONDS = 31 * 86400.0
 _LATEST_SECONDS = 60.0
 _SECOND = 10**9
@@ -36,6 +40,7 @@ class _Known:
 
     connected: bool
     events: tuple[HostEvent, ...]
+    outcomes: tuple[AdjustmentOutcome, ...]
     gone_ns: int | None = None  # when its stream ended, until that is noted
     gone_noted: bool = False
     budget: float = float(BURST)
@@ -63,6 +68,7 @@ class HostNotes:
             elif (
                 state.connected is not seen.connected
                 or state.events is not seen.events
+                or state.outcomes is not seen.outcomes
                 or seen.gone_ns is not None
                 or seen.left_out
             ):
@@ -73,8 +79,8 @@ class HostNotes:
         return sorted(notes, key=lambda note: note.id)
 
     def _first_notes(self, state: HostState, now_ns: int) -> Iterator[Entry]:
-        seen = self._hosts[state.name] = _Known(state.connected, state.events, refilled_ns=now_ns)
-        notes = [_event_note(state, event, now_ns) for event in state.events]
+        seen = self._hosts[state.name] = _Known(state.connected, state.events, state.outcomes, refilled_ns=now_ns)
+        notes = _reported(state, now_ns)
         seen.known = {note.id for note in notes}
         recent = [note for note in notes if now_ns - note.time_ns < OLD_SECONDS * _SECOND]
         if state.connected and now_ns - (self._started_ns or 0) > SETTLE_SECONDS * _SECOND:
@@ -83,10 +89,10 @@ class HostNotes:
 
     def _compare(self, state: HostState, seen: _Known, now_ns: int) -> Iterator[Entry]:
         notes: list[Entry] = []
-        if state.events is not seen.events:
-            current = [_event_note(state, event, now_ns) for event in state.events]
+        if state.events is not seen.events or state.outcomes is not seen.outcomes:
+            current = _reported(state, now_ns)
             notes += [note for note in current if note.id not in seen.known]
-            seen.events, seen.known = state.events, {note.id for note in current}
+            seen.events, seen.outcomes, seen.known = state.events, state.outcomes, {note.id for note in current}
         if state.connected:
             if seen.gone_noted:
                 notes.append(_note(state.name, "host_connected", now_ns, _agent(state)))
@@ -116,10 +122,42 @@ class HostNotes:
             seen.left_out = 0
 
 
+def _reported(state: HostState, now_ns: int) -> list[Entry]:
+    """Return the notes of what the agent reports."""
+    events = [_event_note(state, event, now_ns) for event in state.events]
+    return events + [_memory_note(state, each, now_ns) for each in state.outcomes if each.outcome == OUT_OF_MEMORY]
+
+
+def _possible(time_ns: int, now_ns: int) -> int:
+    """Return a host's time; an impossible one is replaced by the current one."""
+    return time_ns if -_LATEST_SECONDS <= (now_ns - time_ns) / _SECOND <= _EARLIEST_SECONDS else now_ns
+
+
+def _memory_note(state: HostState, outcome: AdjustmentOutcome, now_ns: int) -> Entry:
+    """Return the note about a rank that ran out of memory. Its texts come from the host."""
+    recovered = not outcome.reason.endswith("not recovered")
+    time_ns = _possible(outcome.time_ns, now_ns)
+    where = outcome.reason.partition(";")[0]
+    change = f"; {outcome.name} {outcome.value_from} → {outcome.value_to}" if outcome.name else ""
+    took = f"; the repetition took {outcome.seconds:.2g} s" if recovered and outcome.seconds else ""
+    end = "" if recovered else "; the step could not be repeated"
+    return Entry(
+        id=entry_id(time_ns, NOTED, _digest(state.name, *outcome)),
+        time_ns=time_ns,
+        state=NOTED,
+        kind="out_of_memory_recovered" if recovered else "out_of_memory",
+        host=state.name,
+        run=outcome.run,
+        rank=outcome.rank,
+        severity="info" if recovered else "warning",
+        because=f"out of memory at step {outcome.step}{f' ({where})' if where else ''}{change}{took}{end}",
+        evidence={"seconds": outcome.seconds} if outcome.seconds else {},
+    )
+
+
 def _event_note(state: HostState, event: HostEvent, now_ns: int) -> Entry:
-    """Return the note of an agent's event. An impossible time is replaced by the current one."""
-    since = (now_ns - event.time_ns) / _SECOND
-    time_ns = event.time_ns if -_LATEST_SECONDS <= since <= _EARLIEST_SECONDS else now_ns
+    """Return the note of an agent's event."""
+    time_ns = _possible(event.time_ns, now_ns)
     code = f" {event.code}" if event.code else ""
     words = f"{event.kind}{code}: {event.text}" if event.text else f"{event.kind}{code}"
     digest = _digest(state.name, *event)

@@ -733,6 +733,7 @@ class Record(_message.Message):
     STEPS_FIELD_NUMBER: _builtins.int
     EVENTS_FIELD_NUMBER: _builtins.int
     GPU_PROCESSES_FIELD_NUMBER: _builtins.int
+    ADJUSTMENTS_FIELD_NUMBER: _builtins.int
     sequence: _builtins.int
     time_ns: _builtins.int
     """the agent's wall clock when sampling began"""
@@ -754,6 +755,8 @@ class Record(_message.Message):
     def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___HostEvent]: ...
     @_builtins.property
     def gpu_processes(self) -> _containers.RepeatedCompositeFieldContainer[Global___GpuProcess]: ...
+    @_builtins.property
+    def adjustments(self) -> _containers.RepeatedCompositeFieldContainer[Global___AdjustmentOutcome]: ...
     def __init__(
         self,
         *,
@@ -768,14 +771,79 @@ class Record(_message.Message):
         steps: _abc.Iterable[Global___StepReport] | None = ...,
         events: _abc.Iterable[Global___HostEvent] | None = ...,
         gpu_processes: _abc.Iterable[Global___GpuProcess] | None = ...,
+        adjustments: _abc.Iterable[Global___AdjustmentOutcome] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["boot_ns", b"boot_ns", "events", b"events", "gpu_processes", b"gpu_processes", "layout", b"layout", "sequence", b"sequence", "steps", b"steps", "tenancy", b"tenancy", "time_ns", b"time_ns", "unavailable", b"unavailable", "validity", b"validity", "values", b"values"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["adjustments", b"adjustments", "boot_ns", b"boot_ns", "events", b"events", "gpu_processes", b"gpu_processes", "layout", b"layout", "sequence", b"sequence", "steps", b"steps", "tenancy", b"tenancy", "time_ns", b"time_ns", "unavailable", b"unavailable", "validity", b"validity", "values", b"values"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Record: _TypeAlias = Record  # noqa: Y015
+
+@_typing.final
+class AdjustmentOutcome(_message.Message):
+    """The answer of a rank to an offer, or what it changed itself after it ran out of memory."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    RUN_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    RANK_FIELD_NUMBER: _builtins.int
+    PID_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    STEP_FIELD_NUMBER: _builtins.int
+    FROM_FIELD_NUMBER: _builtins.int
+    TO_FIELD_NUMBER: _builtins.int
+    OBSERVED_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    TIME_NS_FIELD_NUMBER: _builtins.int
+    SECONDS_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """of the offer; empty for out_of_memory"""
+    run: _builtins.str
+    attempt: _builtins.int
+    rank: _builtins.int
+    pid: _builtins.int
+    name: _builtins.str
+    """of the value"""
+    outcome: _builtins.str
+    """prepared, veto, applied, aborted, refused (by the agent), expired, out_of_memory"""
+    step: _builtins.int
+    to: _builtins.str
+    observed: _builtins.str
+    """after the change"""
+    reason: _builtins.str
+    """untrusted text"""
+    time_ns: _builtins.int
+    seconds: _builtins.float
+    """that a retry took"""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        run: _builtins.str = ...,
+        attempt: _builtins.int = ...,
+        rank: _builtins.int = ...,
+        pid: _builtins.int = ...,
+        name: _builtins.str = ...,
+        outcome: _builtins.str = ...,
+        step: _builtins.int = ...,
+        to: _builtins.str = ...,
+        observed: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        time_ns: _builtins.int = ...,
+        seconds: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "from", b"from", "id", b"id", "name", b"name", "observed", b"observed", "outcome", b"outcome", "pid", b"pid", "rank", b"rank", "reason", b"reason", "run", b"run", "seconds", b"seconds", "step", b"step", "time_ns", b"time_ns", "to", b"to"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AdjustmentOutcome: _TypeAlias = AdjustmentOutcome  # noqa: Y015
 
 @_typing.final
 class StepReport(_message.Message):
@@ -821,6 +889,9 @@ class StepReport(_message.Message):
     CALLS_FIELD_NUMBER: _builtins.int
     DEVICE_SECONDS_FIELD_NUMBER: _builtins.int
     DROPPED_FIELD_NUMBER: _builtins.int
+    OOM_RETRIES_FIELD_NUMBER: _builtins.int
+    PAUSED_SECONDS_FIELD_NUMBER: _builtins.int
+    THROTTLED_SECONDS_FIELD_NUMBER: _builtins.int
     run: _builtins.str
     rank: _builtins.int
     world_size: _builtins.int
@@ -846,6 +917,12 @@ class StepReport(_message.Message):
     """time in which the device computed, if it was measured"""
     dropped: _builtins.int
     """values and names that the client or the agent could not keep"""
+    oom_retries: _builtins.int
+    """slices or steps that were repeated after the rank ran out of memory"""
+    paused_seconds: _builtins.float
+    """between those steps: an adjustment paused the rank"""
+    throttled_seconds: _builtins.float
+    """the same for throttling"""
     @_builtins.property
     def section_seconds(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]: ...
     @_builtins.property
@@ -875,10 +952,13 @@ class StepReport(_message.Message):
         calls: _abc.Iterable[Global___CallReport] | None = ...,
         device_seconds: _builtins.float | None = ...,
         dropped: _builtins.int = ...,
+        oom_retries: _builtins.int | None = ...,
+        paused_seconds: _builtins.float | None = ...,
+        throttled_seconds: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_allocated_peak_bytes", b"_allocated_peak_bytes", "_data_wait_seconds", b"_data_wait_seconds", "_device_seconds", b"_device_seconds", "_loss", b"_loss", "_reserved_peak_bytes", b"_reserved_peak_bytes", "_samples", b"_samples", "_tokens", b"_tokens", "allocated_peak_bytes", b"allocated_peak_bytes", "data_wait_seconds", b"data_wait_seconds", "device_seconds", b"device_seconds", "loss", b"loss", "reserved_peak_bytes", b"reserved_peak_bytes", "samples", b"samples", "tokens", b"tokens"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_allocated_peak_bytes", b"_allocated_peak_bytes", "_data_wait_seconds", b"_data_wait_seconds", "_device_seconds", b"_device_seconds", "_loss", b"_loss", "_oom_retries", b"_oom_retries", "_paused_seconds", b"_paused_seconds", "_reserved_peak_bytes", b"_reserved_peak_bytes", "_samples", b"_samples", "_throttled_seconds", b"_throttled_seconds", "_tokens", b"_tokens", "allocated_peak_bytes", b"allocated_peak_bytes", "data_wait_seconds", b"data_wait_seconds", "device_seconds", b"device_seconds", "loss", b"loss", "oom_retries", b"oom_retries", "paused_seconds", b"paused_seconds", "reserved_peak_bytes", b"reserved_peak_bytes", "samples", b"samples", "throttled_seconds", b"throttled_seconds", "tokens", b"tokens"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allocated_peak_bytes", b"_allocated_peak_bytes", "_data_wait_seconds", b"_data_wait_seconds", "_device_seconds", b"_device_seconds", "_loss", b"_loss", "_reserved_peak_bytes", b"_reserved_peak_bytes", "_samples", b"_samples", "_tokens", b"_tokens", "allocated_peak_bytes", b"allocated_peak_bytes", "attempt", b"attempt", "calls", b"calls", "data_wait_seconds", b"data_wait_seconds", "device_seconds", b"device_seconds", "dropped", b"dropped", "levels", b"levels", "loss", b"loss", "pid", b"pid", "rank", b"rank", "reserved_peak_bytes", b"reserved_peak_bytes", "run", b"run", "samples", b"samples", "section_seconds", b"section_seconds", "step", b"step", "step_seconds", b"step_seconds", "steps", b"steps", "tokens", b"tokens", "uid", b"uid", "world_size", b"world_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allocated_peak_bytes", b"_allocated_peak_bytes", "_data_wait_seconds", b"_data_wait_seconds", "_device_seconds", b"_device_seconds", "_loss", b"_loss", "_oom_retries", b"_oom_retries", "_paused_seconds", b"_paused_seconds", "_reserved_peak_bytes", b"_reserved_peak_bytes", "_samples", b"_samples", "_throttled_seconds", b"_throttled_seconds", "_tokens", b"_tokens", "allocated_peak_bytes", b"allocated_peak_bytes", "attempt", b"attempt", "calls", b"calls", "data_wait_seconds", b"data_wait_seconds", "device_seconds", b"device_seconds", "dropped", b"dropped", "levels", b"levels", "loss", b"loss", "oom_retries", b"oom_retries", "paused_seconds", b"paused_seconds", "pid", b"pid", "rank", b"rank", "reserved_peak_bytes", b"reserved_peak_bytes", "run", b"run", "samples", b"samples", "section_seconds", b"section_seconds", "step", b"step", "step_seconds", b"step_seconds", "steps", b"steps", "throttled_seconds", b"throttled_seconds", "tokens", b"tokens", "uid", b"uid", "world_size", b"world_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__allocated_peak_bytes: _TypeAlias = _typing.Literal["allocated_peak_bytes"]  # noqa: Y015
     _WhichOneofArgType__allocated_peak_bytes: _TypeAlias = _typing.Literal["_allocated_peak_bytes", b"_allocated_peak_bytes"]  # noqa: Y015
@@ -888,10 +968,16 @@ class StepReport(_message.Message):
     _WhichOneofArgType__device_seconds: _TypeAlias = _typing.Literal["_device_seconds", b"_device_seconds"]  # noqa: Y015
     _WhichOneofReturnType__loss: _TypeAlias = _typing.Literal["loss"]  # noqa: Y015
     _WhichOneofArgType__loss: _TypeAlias = _typing.Literal["_loss", b"_loss"]  # noqa: Y015
+    _WhichOneofReturnType__oom_retries: _TypeAlias = _typing.Literal["oom_retries"]  # noqa: Y015
+    _WhichOneofArgType__oom_retries: _TypeAlias = _typing.Literal["_oom_retries", b"_oom_retries"]  # noqa: Y015
+    _WhichOneofReturnType__paused_seconds: _TypeAlias = _typing.Literal["paused_seconds"]  # noqa: Y015
+    _WhichOneofArgType__paused_seconds: _TypeAlias = _typing.Literal["_paused_seconds", b"_paused_seconds"]  # noqa: Y015
     _WhichOneofReturnType__reserved_peak_bytes: _TypeAlias = _typing.Literal["reserved_peak_bytes"]  # noqa: Y015
     _WhichOneofArgType__reserved_peak_bytes: _TypeAlias = _typing.Literal["_reserved_peak_bytes", b"_reserved_peak_bytes"]  # noqa: Y015
     _WhichOneofReturnType__samples: _TypeAlias = _typing.Literal["samples"]  # noqa: Y015
     _WhichOneofArgType__samples: _TypeAlias = _typing.Literal["_samples", b"_samples"]  # noqa: Y015
+    _WhichOneofReturnType__throttled_seconds: _TypeAlias = _typing.Literal["throttled_seconds"]  # noqa: Y015
+    _WhichOneofArgType__throttled_seconds: _TypeAlias = _typing.Literal["_throttled_seconds", b"_throttled_seconds"]  # noqa: Y015
     _WhichOneofReturnType__tokens: _TypeAlias = _typing.Literal["tokens"]  # noqa: Y015
     _WhichOneofArgType__tokens: _TypeAlias = _typing.Literal["_tokens", b"_tokens"]  # noqa: Y015
     @_typing.overload
@@ -903,9 +989,15 @@ class StepReport(_message.Message):
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__loss) -> _WhichOneofReturnType__loss | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__oom_retries) -> _WhichOneofReturnType__oom_retries | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__paused_seconds) -> _WhichOneofReturnType__paused_seconds | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__reserved_peak_bytes) -> _WhichOneofReturnType__reserved_peak_bytes | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__samples) -> _WhichOneofReturnType__samples | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__throttled_seconds) -> _WhichOneofReturnType__throttled_seconds | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__tokens) -> _WhichOneofReturnType__tokens | None: ...
 

@@ -35,7 +35,7 @@ def test_an_older_client_has_none_of_them() -> None:
     assert hello() == hello(**unknown)
     assert hello().attempt is None
     assert labels_of(hello()) == {"total_steps": "10"}
-    assert steps() == steps(device_seconds=None, dropped=None)
+    assert steps() == steps(device_seconds=None, dropped=None, oom_retries=None, paused_seconds=None)
     assert (steps().calls, steps().dropped) == ([], None)
 
 
@@ -65,6 +65,9 @@ def test_an_unknown_number_in_calls_is_unknown() -> None:
         ({"calls": [{"service": str(n), "count": 1} for n in range(33)]}, "calls: expected array of length <= 32"),
         ({"device_seconds": -1.0}, "device_seconds: expected float >= 0.0"),
         ({"dropped": -1}, "dropped: expected int >= 0"),
+        ({"oom_retries": -1}, "oom_retries: expected int >= 0"),
+        ({"paused_seconds": -0.1}, "paused_seconds: expected float >= 0.0"),
+        ({"throttled_seconds": "x"}, "throttled_seconds: expected float"),
     ],
 )
 def test_a_wrong_field_of_steps_is_named(fields: dict[str, object], expected: str) -> None:

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flyball_agent.errors import SocketRefused
+from flyball_agent.runs.adjustment_messages import ADJUSTMENT_KINDS, AdjustmentMessage
 from flyball_agent.runs.messages import BadLine, Envelope, Goodbye, Hello, StepsMessage, decode
 from flyball_agent.runs.registry import OWNED_SECONDS, RunRefused, RunRegistry, SocketPeer
 from flyball_agent.runs.socket import BURST_LINES, MAX_CONNECTIONS, MAX_DROPPED_LINES, MAX_LINE_BYTES, RunSocket
@@ -303,11 +304,11 @@ json_values = st.recursive(
 fields = st.sampled_from(
     ("run", "rank", "world_size", "labels", "total_steps", "step", "steps", "step_seconds", "loss", "tokens",
      "section_seconds", "levels", "attempt", "group", "total_samples", "policy", "client", "calls", "device_seconds",
-     "dropped")
+     "dropped", "oom_retries", "paused_seconds", "values", "id", "observed", "reason", "from", "to", "where", "name")
 )  # fmt: skip
 messages = st.builds(
     lambda kind, rest: json.dumps({"kind": kind, **rest}).encode(),
-    st.sampled_from(("hello", "steps", "goodbye", "x")) | json_values,
+    st.sampled_from(("hello", "steps", "goodbye", "x", *ADJUSTMENT_KINDS)) | json_values,
     st.dictionaries(fields, json_values, max_size=6),
 )
 lines = (st.binary(max_size=300) | messages).map(lambda line: line.replace(b"\n", b" "))
@@ -320,7 +321,7 @@ def test_any_line_is_a_message_or_a_bad_line(line: bytes) -> None:
         message = decode(line)
     except BadLine:
         return
-    assert isinstance(message, Hello | StepsMessage | Goodbye | Envelope)
+    assert isinstance(message, Hello | StepsMessage | Goodbye | Envelope | AdjustmentMessage)
     if isinstance(message, Hello):
         registry = RunRegistry()
         registry.open(SocketPeer(1, 1), message, 0.0)

@@ -69,6 +69,17 @@ def test_the_newest_attempt_counts() -> None:
     assert (merged.attempt, merged.step, merged.steps, merged.device_seconds) == (1, 80, 2, 0.75)
 
 
+def test_what_adjustments_cost_is_summed() -> None:
+    """Retries, pauses and throttling add up; a client that reports none of them leaves them unknown."""
+    merged = report(oom_retries=1, paused_seconds=0.0, throttled_seconds=math.inf)
+    merge(merged, report())
+    merge(merged, report(oom_retries=2, paused_seconds=1.5))
+    assert (merged.oom_retries, merged.paused_seconds) == (3, 1.5)
+    assert not merged.HasField("throttled_seconds")
+    merge(merged, report(oom_retries=2**63 - 1, throttled_seconds=0.25))
+    assert (merged.oom_retries, merged.throttled_seconds) == (2**32 - 1, 0.25)
+
+
 def test_names_beyond_the_limits_are_counted() -> None:
     """A record has a limited number of sections, levels and services of a rank; `dropped` counts the others."""
     merged = report(dropped=2)

@@ -24,7 +24,13 @@ SHORT_SECONDS, FULL_SECONDS = 20.0, 60.0
 def main() -> None:
     """Measure and report."""
     with tempfile.TemporaryDirectory() as folder:
-        figures = [*_imports(), *_calls(Path(folder)), *_slowdowns(Path(folder)), *_peers()]
+        figures = [
+            *_imports(),
+            *_calls(Path(folder)),
+            *_adjustments(Path(folder)),
+            *_slowdowns(Path(folder)),
+            *_peers(),
+        ]
     report(figures)
 
 
@@ -49,6 +55,16 @@ def _calls(folder: Path) -> Iterator[Figure]:
     note = "median, with three sections and an agent that answers"
     yield at_most("report a second", costs["report"] * 1e6, 20, "µs", note)
     yield at_most("growth over 200,000 steps and their reports", costs["memory_bytes"] / 2**20, 1, "MiB")
+
+
+def _adjustments(folder: Path) -> Iterator[Figure]:
+    costs = _run("adjusting", str(folder / "adjusting.sock"))
+    yield at_most("boundary with declared values, over one without", costs["declared"] * 1e6, 10, "µs CPU")
+    note = "the socket is read each 50 ms"
+    yield at_most("boundary while an offer is pending, over one without", costs["pending"] * 1e6, 10, "µs CPU", note)
+    if costs["commit"] is not None:
+        note = "median; socket, compare-and-set in a TCPStore of another process, the change, the answer"
+        yield at_most("step at which a change is made, over one without", costs["commit"] * 1e6, 200, "µs", note)
 
 
 def _slowdowns(folder: Path) -> Iterator[Figure]:

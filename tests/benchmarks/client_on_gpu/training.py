@@ -16,6 +16,7 @@ class StandinAgent:
 
     def __init__(self, path: Path) -> None:
         self.lines: list[dict[str, Any]] = []
+        self._connections: dict[str, socket.socket] = {}  # by run
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(path))
         self._listener.listen()
@@ -29,8 +30,16 @@ class StandinAgent:
     def _read(self, connection: socket.socket) -> None:
         with suppress(OSError):  # the run may leave before it has read the last answer
             for line in connection.makefile("rb"):
-                self.lines.append(json.loads(line))
+                message = json.loads(line)
+                if message["kind"] == "hello":
+                    self._connections[message["run"]] = connection
+                self.lines.append(message)
                 connection.sendall(b'{"kind":"ok"}\n')
+
+    def push(self, run: str, message: dict[str, Any]) -> None:
+        """Send a message to the process of a run."""
+        time.sleep(0.2)  # its hello may be on the way
+        self._connections[run].sendall(json.dumps(message, separators=(",", ":")).encode() + b"\n")
 
     def reports(self, run: str) -> list[dict[str, Any]]:
         """Return the reports of the connection that opened a run. One run is open at a time."""

@@ -19,6 +19,7 @@ import pytest
 
 from flyball.command import run
 from flyball.command.local_daemons import socket_path
+from flyball.command.up import plan_of
 from tests.processes import free_port
 
 SECONDS = 60.0
@@ -89,6 +90,7 @@ def test_one_command_watches_this_machine_and_ends_in_order(tmp_path: Path) -> N
             training.connect(str(up.link))
         (host,) = up.get("/api/v1/hosts")["hosts"]
         assert host["connected"]
+        up.until(lambda: "adjustments_connected" in (up.directory / "agent.log").read_text())
         agent = pids_of(up.directory)["agent"]
         os.kill(agent, signal.SIGKILL)
         up.until(lambda: "agent has been restarted" in up.output())
@@ -106,6 +108,15 @@ def test_one_command_watches_this_machine_and_ends_in_order(tmp_path: Path) -> N
     assert "Traceback" not in up.output()
     for log in ("agent.log", "collector.log"):
         assert "Traceback" not in (tmp_path / "home" / log).read_text()
+
+
+@pytest.mark.parametrize(("adjust", "text"), [(True, "true"), (False, "false")])
+def test_adjustments_are_allowed_on_both_sides_or_on_none(adjust: bool, text: str) -> None:
+    """The option sets the same in the settings of the collector and of the agent."""
+    plan = plan_of(Path("somewhere"), 3590, 3591, adjust=adjust)
+    allowed = {"adjustments.enabled": text}
+    assert plan.collector == allowed
+    assert [agent.settings for agent in plan.agents] == [allowed]
 
 
 def pids_of(directory: Path) -> dict[str, int]:

@@ -1,5 +1,6 @@
 """A stand-in for the parts of torch.cuda that the client uses. A test advances its clock and its stream."""
 
+import time
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ class StandinCuda:
         self.capturing = False
         self.failing = False
         self.now = 0.0  # milliseconds, as the device counts them
+        self.work_seconds = 0.0  # that are left whenever somebody waits for the device
         self.pinned = self.events = self.queries = self.calls_while_capturing = 0
         self._recorded = self._finished = 0
         self._copies: list[tuple[int, Any, Any]] = []
@@ -25,6 +27,12 @@ class StandinCuda:
     def is_current_stream_capturing(self) -> bool:
         """Return True while a graph is captured."""
         return self.capturing
+
+    def synchronize(self) -> None:
+        """Wait until the device has done its work."""
+        self.check()
+        time.sleep(self.work_seconds)
+        self.finish()
 
     def current_stream(self, device: object = None) -> object:
         """Return the only stream."""
@@ -128,6 +136,7 @@ def put_into_torch(monkeypatch: pytest.MonkeyPatch) -> StandinCuda:
         "is_initialized",
         "is_current_stream_capturing",
         "current_stream",
+        "synchronize",
         "Event",
         "memory_stats_as_nested_dict",
     ):

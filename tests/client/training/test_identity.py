@@ -35,6 +35,14 @@ def test_the_launcher_names_rank_and_size(environment: dict[str, str], expected:
     assert (found.rank, found.world_size, found.attempt, found.group) == expected
 
 
+@pytest.mark.parametrize(
+    ("own", "inner", "expected"), [("", "2", 2), ("3", "", 3), ("4", "2", 6), ("x", "1", 1), ("-1", "", 0)]
+)
+def test_starts_by_flyball_run_and_those_of_a_launcher_are_one_number(own: str, inner: str, expected: int) -> None:
+    """It grows with each start of a rank."""
+    assert identify({"FLYBALL_ATTEMPT": own, "TORCHELASTIC_RESTART_COUNT": inner}).attempt == expected
+
+
 def test_the_caller_comes_first() -> None:
     """Valid arguments override the environment, and invalid ones do not."""
     environment = {"RANK": "3", "WORLD_SIZE": "8"}

@@ -41,6 +41,7 @@ def test_the_agent_accepts_any_report(
     figures, progress = Figures(), Progress(0)
     figures.steps, figures.nanoseconds, figures.waits, figures.wait = 3, nanoseconds, 1, nanoseconds // 2
     figures.tokens, figures.samples, progress.loss = tokens, samples, loss
+    figures.throttled, figures.paused, figures.oom_retries = nanoseconds, nanoseconds, nanoseconds % 3
     short = clean(name, 60) or "unnamed"
     figures.add_section(short, nanoseconds)
     figures.add_calls(short, 2, nanoseconds, 1)
@@ -49,6 +50,9 @@ def test_the_agent_accepts_any_report(
     assert isinstance(message, StepsMessage)
     assert (message.step, message.steps, message.tokens, message.samples) == (7, 3, tokens, samples)
     assert math.isclose(message.step_seconds, nanoseconds / 1e9, abs_tol=1e-6)
+    rest = message.step_seconds if nanoseconds else None
+    assert (message.throttled_seconds, message.paused_seconds) == (rest, rest)
+    assert message.oom_retries == (nanoseconds % 3 or None)
     assert len(message.section_seconds) == len(message.levels) == 1
 
 

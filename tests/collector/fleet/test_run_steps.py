@@ -126,6 +126,30 @@ def test_calls_levels_and_time_on_the_device_are_summed() -> None:
     assert totals.device_seconds == pytest.approx(1.25)
 
 
+def test_what_adjustments_cost_is_known_where_it_was_reported() -> None:
+    """Retries are summed over the ranks, and paused and throttled seconds are their means."""
+    ranks = Ranks()
+    for second in range(10):
+        fields: dict[str, object] = {"oom_retries": 1, "paused_seconds": 0.5} if second == 5 else {}
+        add_reports(ranks, second, report(0, **fields), report(1, paused_seconds=0.1, throttled_seconds=0.2))
+    found = of_run(ranks, 10)
+    first, other = (rank.overall for rank in found.ranks)
+    assert (first.oom_retries, first.paused_seconds, first.throttled_seconds) == (1, 0.5, None)
+    assert other.oom_retries is None
+    assert [other.paused_seconds, other.throttled_seconds] == pytest.approx([1.0, 2.0])
+    assert (found.overall.oom_retries, found.recent.oom_retries) == (1, 1)
+    assert [found.overall.paused_seconds, found.overall.throttled_seconds] == pytest.approx([0.75, 2.0])
+
+
+def test_wrong_amounts_of_adjustments_are_left_out() -> None:
+    """Infinite, negative and unknown seconds add nothing."""
+    ranks = Ranks()
+    for amount in (float("inf"), float("nan"), -1.0):
+        add_reports(ranks, 0, report(paused_seconds=amount))
+    add_reports(ranks, 1, report(paused_seconds=2.0))
+    assert only(ranks, 2).overall.paused_seconds == 2.0
+
+
 def test_a_run_adds_its_ranks() -> None:
     """Amounts and calls are sums, durations those of the median rank, and shares and sections means."""
     ranks = Ranks()

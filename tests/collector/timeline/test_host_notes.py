@@ -1,5 +1,8 @@
 """Notes about hosts: each once, and without flooding."""
 
+from typing import Any
+
+from flyball_collector.fleet.adjustment_outcomes import AdjustmentOutcome
 from flyball_collector.fleet.events import HostEvent
 from flyball_collector.fleet.host import HostState
 from flyball_collector.tick import KnownLayout
@@ -29,6 +32,26 @@ def test_an_agents_event_is_noted_once() -> None:
     (second,) = host_notes.update([host], at(6))
     assert HOSTILE in second.because
     assert host_notes.update([host], at(7)) == []
+
+
+def outcome(seconds: float, reason: str = "in backward", **fields: Any) -> AdjustmentOutcome:
+    """Return what a rank did when memory ran out."""
+    return AdjustmentOutcome(
+        at(seconds), "r", 1, 3, 12, "out_of_memory", "", "micro_batch", "8", "4", "", 251, reason, 0.8
+    )._replace(**fields)
+
+
+def test_a_rank_without_memory_is_noted_once() -> None:
+    """The note has the run, the rank, the step and what it did; answers to offers are noted elsewhere."""
+    host, host_notes = HostState("a", outcomes=(outcome(-10),)), HostNotes()
+    (note,) = host_notes.update([host], at(0))
+    assert (note.kind, note.run, note.rank, note.severity) == ("out_of_memory_recovered", "r", 3, "info")
+    assert note.because == "out of memory at step 251 (in backward); micro_batch 8 → 4; the repetition took 0.8 s"
+    host.outcomes = (*host.outcomes, outcome(1, outcome="applied"), outcome(2, "in optimizer; not recovered", name=""))
+    (worse,) = host_notes.update([host], at(3))
+    assert (worse.kind, worse.severity) == ("out_of_memory", "warning")
+    assert worse.because == "out of memory at step 251 (in optimizer); the step could not be repeated"
+    assert host_notes.update([host], at(4)) == []
 
 
 def test_a_note_about_a_gpu_has_its_number() -> None:

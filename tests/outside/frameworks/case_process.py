@@ -30,11 +30,11 @@ class Reported:
         return lines
 
 
-def run_cases(script: str, folder: Path, **environment: str) -> Reported:
+def run_cases(script: str, folder: Path, *arguments: str, **environment: str) -> Reported:
     """Run a script of this folder to its end."""
     with Recorder(folder / "agent.sock") as recorder:
         ended = subprocess.run(
-            [sys.executable, str(_HERE / script), str(folder)],
+            [sys.executable, str(_HERE / script), str(folder), *arguments],
             env={**os.environ, "FLYBALL_SOCKET": str(recorder.path), "OMP_NUM_THREADS": "1", **environment},
             capture_output=True,
             text=True,

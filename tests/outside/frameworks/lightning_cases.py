@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +210,127 @@ def attached() -> object:
     return [run.last_step, isinstance(one.callbacks[-1], ModelCheckpoint)]
 
 
+class InSlices(Model):
+    """Optimizes by hand, with or without slices."""
+
+    automatic_optimization = False
+
+    def __init__(self, *, sliced: bool) -> None:
+        super().__init__()
+        torch.manual_seed(3)
+        self.layer = nn.Linear(3, 1)
+        self.sliced = sliced
+        self.sizes: list[int] = []
+
+    def part(self, rows: torch.Tensor) -> torch.Tensor:
+        """Compute a slice of the batch."""
+        self.sizes.append(len(rows))
+        loss = (self.layer(rows) - 1).pow(2).sum() / BATCH
+        self.manual_backward(loss)
+        return loss.detach()
+
+    def training_step(self, batch: torch.Tensor, _: int) -> torch.Tensor:
+        optimizer = self.optimizers()
+        optimizer.zero_grad()
+        if self.sliced:
+            loss = self.flyball.batch.accumulate(self.part, batch, clear=optimizer.zero_grad)
+        else:
+            loss = self.part(batch)
+        optimizer.step()
+        self.losses.append(loss.item())
+        return loss
+
+
+class Changing(lightning.Callback):
+    """Changes a value after a batch, as the protocol does."""
+
+    def __init__(self, run: Callable[[], flyball.Run], plan: Mapping[int, tuple[str, object]]) -> None:
+        self.run, self.plan = run, plan
+
+    def on_train_start(self, *_: Any) -> None:
+        assert self.run().adjustments  # as with an agent that allows adjustments
+
+    def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
+        if trainer.global_step in self.plan:
+            name, to = self.plan[trainer.global_step]
+            value = self.run().adjustments.values[name]
+            assert value.objection(to) == "", value.objection(to)
+            value.change(to)
+
+
+def in_slices() -> object:
+    """Manual optimization: whole batches, then slices of one after the second step."""
+    whole = InSlices(sliced=False)
+    trainer().fit(whole, loader(4))
+    callback = flyball.lightning.Callback(run="slices", per_rank=BATCH, normalised="samples")
+    model = InSlices(sliced=True)
+    trainer(callback, callbacks=[Changing(lambda: callback.run, {2: ("micro_batch", 1)})]).fit(model, loader(4))
+    return {
+        "difference": max(abs(a - b) for a, b in zip(model.losses, whole.losses, strict=True)),
+        "weights": (model.layer.weight - whole.layer.weight).abs().max().item(),
+        "sizes": model.sizes,
+        "left": hasattr(model, "flyball"),
+    }
+
+
+def without_a_size() -> object:
+    """The script uses `self.flyball.batch`, and the callback does not know the size of a batch."""
+    try:
+        trainer(flyball.lightning.Callback(run="no-size")).fit(InSlices(sliced=True), loader(1))
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def ranks_in_slices() -> object:
+    """Two processes that Lightning forks, with DistributedDataParallel and manual optimization."""
+    callback = flyball.lightning.Callback(run="slices-ranks", per_rank=BATCH, micro=2, normalised="samples")
+    found = []
+    for model, one in ((InSlices(sliced=False), None), (InSlices(sliced=True), callback)):
+        path = FOLDER / f"slices-{model.sliced}"
+        writing = Writing(path)
+        trainer(one, devices=2, strategy="ddp_fork", callbacks=[writing]).fit(model, loader(10))
+        found.append([json.loads(Path(f"{path}-{rank}").read_text()) for rank in range(2)])
+    return found
+
+
+class Writing(lightning.Callback):
+    """Writes the losses of a rank into a file: its process ends with the training."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def on_train_end(self, one: Any, module: Any) -> None:
+        Path(f"{self.path}-{one.global_rank}").write_text(json.dumps([module.losses, module.sizes]))
+
+
+def workers() -> object:
+    """Automatic optimization: a worker from the next epoch on, and a checkpoint because it was asked for."""
+    callback = flyball.lightning.Callback(run="workers")
+    plan = {1: ("loader_workers", 1), 3: ("checkpoint_now", True)}
+    numbers: list[int] = []
+    items = loader(2)
+
+    class Counting(lightning.Callback):
+        """Keeps the number of workers at each step."""
+
+        def on_train_batch_end(self, *_: Any) -> None:
+            numbers.append(items.num_workers)
+
+    saving = ModelCheckpoint(FOLDER / "wanted")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one = trainer(
+            callback,
+            enable_checkpointing=True,
+            max_epochs=3,
+            callbacks=[Changing(lambda: callback.run, plan), Counting(), saving],
+        )
+        one.fit(Model(), items)
+    saved = torch.load(FOLDER / "wanted" / "flyball.ckpt", weights_only=False)
+    return {"workers": numbers, "step": saved["global_step"], "values": sorted(callback.run.adjustments.values)}
+
+
 def under_the_old_name() -> object:
     """The package pytorch_lightning, which accepts callbacks made from its own class only."""
     earlier = flyball.lightning.Callback(run="earlier")
@@ -239,6 +360,7 @@ def under_the_old_name() -> object:
 
 CASES: tuple[Callable[[], object], ...] = (
     two_ranks,  # first: PyTorch refuses to fork after a backward pass
+    ranks_in_slices,
     parts_of_a_step,
     resumed,
     fitted_twice,
@@ -247,6 +369,9 @@ CASES: tuple[Callable[[], object], ...] = (
     two_optimizers,
     sent_away,
     attached,
+    in_slices,
+    without_a_size,
+    workers,
     under_the_old_name,
 )
 

@@ -1,9 +1,9 @@
 """Replaces the package `flyball` where a script must run without it: everything does nothing."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 
@@ -25,6 +25,10 @@ class NoRun:
         """Return something with `add`."""
         return self
 
+    def batch(self, **_: object) -> "NoBatches":
+        """Return what computes batches whole."""
+        return NoBatches()
+
     def nothing(self, *_: object, **__: object) -> None:
         """Do nothing."""
 
@@ -35,6 +39,14 @@ class NoRun:
 
     def __exit__(self, *_: object) -> None:
         return None
+
+
+class NoBatches:
+    """Computes each batch whole."""
+
+    def accumulate(self, part: Callable[[Any], Any], data: Any, **_: object) -> Any:
+        """Compute the batch."""
+        return part(data)
 
 
 def module() -> ModuleType:
@@ -52,5 +64,11 @@ class _NoLightning:
     @property
     def Callback(self) -> Any:  # noqa: N802  the name of the class
         """Return a callback that does nothing."""
-        callback = sys.modules["lightning.pytorch"].Callback
-        return lambda **_: callback()
+
+        class NoCallback(sys.modules["lightning.pytorch"].Callback):  # type: ignore[misc]  # found at run time
+            """Gives a module the attribute that the real callback gives it."""
+
+            def on_train_start(self, _: Any, module: Any) -> None:
+                module.flyball = SimpleNamespace(batch=NoBatches())
+
+        return lambda **_: NoCallback()

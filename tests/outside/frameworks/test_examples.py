@@ -31,6 +31,7 @@ NEEDS = {
     "keras_fit": "keras",
     "huggingface_trainer": "transformers",
     "lightning_fit": "lightning",
+    "lightning_manual": "lightning",
     "deepspeed_engine": "deepspeed",
 }
 """The examples, and the package that each needs."""
@@ -48,6 +49,7 @@ SAMPLES_A_STEP = {
     "keras_fit": 16,
     "huggingface_trainer": 8,
     "lightning_fit": 32,
+    "lightning_manual": 16,
     "deepspeed_engine": 32,
 }
 

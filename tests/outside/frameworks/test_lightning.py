@@ -125,3 +125,34 @@ def test_the_package_under_its_old_name_works_too(reported: Reported) -> None:
     """With pytorch_lightning beside lightning, the callback is accepted by both; an earlier one keeps its class."""
     assert reported.seen["under_the_old_name"] == [True, True]
     assert total(reported.lines("old-name"), "steps") == 2
+
+
+def test_slices_of_a_manual_optimization_change_nothing(reported: Reported) -> None:
+    """Two whole batches, then slices of one: losses and weights are the same, and nothing stays behind."""
+    seen = reported.seen["in_slices"]
+    assert seen["sizes"] == 2 * [4] + 8 * [1]
+    assert seen["difference"] <= 1e-6
+    assert seen["weights"] <= 1e-6
+    assert seen["left"] is False
+
+
+def test_slices_of_two_ranks_change_nothing(reported: Reported) -> None:
+    """With DistributedDataParallel, gradients are exchanged once for all slices: losses are those of whole batches."""
+    whole, sliced = reported.seen["ranks_in_slices"]
+    for (losses, sizes), (other_losses, other_sizes) in zip(whole, sliced, strict=True):
+        assert sizes == len(losses) * [4]
+        assert other_sizes == 2 * len(losses) * [2]
+        assert other_losses == pytest.approx(losses, rel=1e-6)
+
+
+def test_a_batch_without_a_size_is_refused_with_an_example(reported: Reported) -> None:
+    """The error shows what to pass to the callback."""
+    assert "flyball.lightning.Callback(run=" in reported.seen["without_a_size"]
+
+
+def test_automatic_optimization_gets_workers_and_checkpoints(reported: Reported) -> None:
+    """A worker from the second epoch on, and the checkpoint that was asked for after the third step."""
+    seen = reported.seen["workers"]
+    assert seen["workers"] == [0, 0, 1, 1, 1, 1]
+    assert seen["step"] == 3
+    assert "micro_batch" not in seen["values"]

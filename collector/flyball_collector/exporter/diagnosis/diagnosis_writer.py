@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from flyball_collector.adjustments.tally import AdjustmentFigures
 from flyball_collector.diagnosis.kinds import Severity
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.exporter.catalogue import header, sample_name
@@ -137,6 +138,7 @@ class DiagnosisWriter:
         lost = sorted(snapshot.waste.runs)
         names = set(sorted({run for run, _, _ in lost})[:MAX_RUNS])
         yield m.RUN_WASTED, [("", (("run", run), ("cause", cause)), s) for run, cause, s in lost if run in names]
+        yield from _adjustments(snapshot.adjustments)
         if snapshot.price is not None:
             yield m.PRICE, [("", (("currency", snapshot.price.currency),), snapshot.price.amount)]
 
@@ -195,6 +197,16 @@ class DiagnosisWriter:
 
     def _instance_of(self, host: str) -> str:
         return labels_text([("instance", host)]) if self._instance else ""
+
+
+def _adjustments(figures: AdjustmentFigures) -> Iterator[tuple[Metric, Iterable[Row]]]:
+    def labels(run: str, lever: str) -> Labels:
+        return (("run", run), ("lever", lever))
+
+    ended = [("", (*labels(each.run, each.lever), ("outcome", each.outcome)), each.number) for each in figures.ended]
+    yield m.ADJUSTMENTS, ended
+    yield m.ADJUSTMENT_GAIN, [("", labels(each.run, each.lever), each.gain) for each in figures.gains]
+    yield m.ADJUSTMENTS_IN_PROGRESS, [("", (("state", state),), count) for state, count in figures.in_progress]
 
 
 def _limited(rows: Iterable[_T], key: Callable[[_T], Hashable]) -> Iterator[_T]:

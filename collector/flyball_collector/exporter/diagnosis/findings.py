@@ -1,8 +1,9 @@
 """Takes snapshots of the diagnosis on the event loop: conditions, scores, runs and waste."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
+from flyball_collector.adjustments.tally import AdjustmentFigures
 from flyball_collector.advice.advice import Advice
 from flyball_collector.diagnosis.claims import Claims, at
 from flyball_collector.diagnosis.conditions import ActiveCondition, with_current_values
@@ -35,6 +36,7 @@ class DiagnosisFindings:
     """Reads the diagnosis on request. Parts that are the same for all requests of a second are made once."""
 
     def __init__(self, diagnosis: Diagnosis, accounts: Accounts, price: Price | None = None) -> None:
+        self.adjustments: Callable[[], AdjustmentFigures] = AdjustmentFigures  # none, unless the collector allows them
         self._diagnosis = diagnosis
         self._accounts = accounts
         self._price = price
@@ -57,6 +59,7 @@ class DiagnosisFindings:
             waste=self._waste(),
             xids=[XidTime(*row) for row in self._accounts.xids.all()],
             price=self._price,
+            adjustments=self.adjustments(),
         )
 
     def of_runs(self) -> DiagnosisSnapshot:
@@ -69,6 +72,7 @@ class DiagnosisFindings:
             runs=self._runs(),
             waste=NO_WASTE._replace(runs=self._waste_of_runs()),
             price=self._price,
+            adjustments=self.adjustments(),
         )
 
     def of_host(self, name: str) -> DiagnosisSnapshot:

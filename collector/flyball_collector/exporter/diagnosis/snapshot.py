@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from flyball_collector.adjustments.tally import AdjustmentFigures
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.kinds import EventKind, Severity
 from flyball_collector.diagnosis.subject import Subject
@@ -108,3 +109,4 @@ class DiagnosisSnapshot(NamedTuple):
     waste: WasteFigures = NO_WASTE
     xids: Sequence[XidTime] = ()
     price: Price | None = None
+    adjustments: AdjustmentFigures = AdjustmentFigures()

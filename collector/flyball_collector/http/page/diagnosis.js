@@ -87,6 +87,7 @@ export function adviceList(advice, options = {}) {
     element("div", { class: "facts" }, [
       each.gain_low === null ? "" : `faster by ×${each.gain_low.toFixed(2)} to ×${each.gain_high.toFixed(2)}`, confidenceText(each), `effort: ${each.effort}`,
       each.needs_consent ? "needs the owner's consent" : "", spaced(each.rule)].filter(Boolean).join(" · ")),
+    each.tried ? element("div", { class: "tried" }, each.tried) : null,
     each.caution ? element("div", { class: "warn" }, each.caution) : null)));
 }
 
@@ -110,7 +111,7 @@ export function diagnosisSection(diagnosis, options) {
 export function timelineTable(events, options = {}) {
   return table(["Time", "Severity", "Event", "Subject", "Reason"], events.map((event) => [
     moment(event.time_unix),
-    event.state === "cleared" ? badge("cleared") : event.state === "noted" ? badge("noted") : badge(event.severity, event.state === "changed" ? `${event.severity} ↻` : event.severity),
+    event.state === "cleared" ? badge("cleared") : event.state === "noted" && event.severity === "info" ? badge("noted") : badge(event.severity, event.state === "changed" ? `${event.severity} ↻` : event.severity),
     spaced(event.kind), subjectOf(event, options), element("span", {}, event.because, event.state !== "cleared" && event.seconds_left !== null ? element("span", { class: "facts" }, ` ${timeLeft(event)}`) : ""),
   ]));
 }

@@ -1,5 +1,6 @@
 // All hosts in one table. Only visible rows exist, so that thousands of hosts stay fast.
 
+import { adjustmentsCard } from "./adjustments.js";
 import { conditionList, mergeGpus, spaced } from "./diagnosis.js";
 import { refusedAgents } from "./refused_agents.js";
 import { element, meter, patchChildren, setClass, setText } from "./dom.js";
@@ -62,7 +63,7 @@ export class FleetView {
     this.worst = element("div");
     this.refused = element("div");
     this.tools.hidden = this.table.hidden = true;
-    container.append(this.worst, this.refused, this.tools, this.table, this.empty);
+    container.append(this.worst, adjustmentsCard(), this.refused, this.tools, this.table, this.empty);
     this.observer = new ResizeObserver(() => this.paint());
     this.observer.observe(this.scroll);
   }

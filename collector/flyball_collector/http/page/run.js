@@ -1,5 +1,6 @@
 // One run: progress, speed, charts, parts of the step, services, levels, ranks, and what limits it.
 
+import { adjustmentsSection } from "./adjustments.js";
 import { request } from "./api.js";
 import { capturesSection } from "./captures.js";
 import { Chart, plotly } from "./charts.js";
@@ -19,7 +20,8 @@ export class RunView {
     this.facts = element("span", { class: "facts" });
     this.state = element("span");
     this.heading = element("div", { class: "title" }, element("h1", {}, name), this.state, this.facts);
-    for (const part of ["notices", "progress", "figures", "step", "diagnosis", "ranks", "captures", "past"]) this[part] = element("div");
+    for (const part of ["notices", "progress", "figures", "step", "diagnosis", "adjustments", "ranks", "captures", "past"]) this[part] = element("div");
+    this.adjustments.append(adjustmentsSection(name));
     this.captures.append(capturesSection(name));
     this.shown = {};
     this.charts = runCharts();
@@ -50,7 +52,7 @@ export class RunView {
   }
 
   show(answer) {
-    if (!this.open) this.body.replaceChildren(this.notices, this.progress, this.figures, this.live, this.step, this.diagnosis, this.ranks, this.captures, this.past);
+    if (!this.open) this.body.replaceChildren(this.notices, this.progress, this.figures, this.live, this.step, this.diagnosis, this.adjustments, this.ranks, this.captures, this.past);
     this.open = true;
     delete this.shown.unknown;
     this.showHeading(answer);
@@ -186,6 +188,8 @@ function figures({ recent, overall, loss, bad_losses: bad, diagnosis, ...answer 
     recent.samples_per_second !== null || overall.samples_per_second !== null ? ["Samples/s", rate(recent.samples_per_second), since(overall.samples_per_second)] : null,
     ["Loss", bad ? "NaN or infinite" : significant(loss), "", bad ? "bad" : ""],
     ["Waiting for data", percent(recent.data_wait_ratio), recent.data_wait_ratio === null ? "" : "of the step"],
+    recent.throttled_seconds || recent.paused_seconds ? ["Throttled", shortTime((recent.throttled_seconds ?? 0) + (recent.paused_seconds ?? 0)), "between the last minute's steps"] : null,
+    overall.oom_retries ? ["Out of memory", count(overall.oom_retries), overall.oom_retries === 1 ? "part was repeated" : "parts were repeated"] : null,
     answer.allocated_peak_bytes !== null ? ["Memory peak", bytes(answer.allocated_peak_bytes), answer.reserved_peak_bytes !== null ? `${bytes(answer.reserved_peak_bytes)} reserved` : ""] : null,
   ].filter(Boolean);
   return [element("dl", { class: "tiles" }, ...tiles.map(([name, value, more, level = ""]) => element("div", {},

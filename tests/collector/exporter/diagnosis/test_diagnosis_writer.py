@@ -6,6 +6,7 @@ import numpy as np
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
+from flyball_collector.adjustments.tally import AdjustmentFigures, EndedAdjustments, MeasuredGain
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.exporter.diagnosis.active_lines import MAX_OF_KIND
@@ -60,6 +61,9 @@ FULL = DiagnosisSnapshot(
     waste=WasteFigures(("disk", "run_hang"), BOTH, np.array([[12.0, 0.0], [3.0, 0.0]]), [("r", "disk", 15.0)]),
     xids=[XidTime("a", "GPU-1", 79, 1_900_000_000.25)],
     price=Price(2.5, "EUR"),
+    adjustments=AdjustmentFigures(
+        (EndedAdjustments("r", "workers", "kept", 2),), (MeasuredGain("r", "workers", 0.25),), (("proposed", 0),)
+    ),
 )
 
 
@@ -126,6 +130,9 @@ def test_everything_has_its_labels() -> None:
         'flyball_run_slowest_step_seconds{run="r"} 0.75',
         'flyball_run_remaining_seconds{run="r"} 3600.0',
         'flyball_run_remaining_high_seconds{run="r"} 4000.0',
+        'flyball_adjustments_total{run="r",lever="workers",outcome="kept"} 2.0',
+        'flyball_adjustment_gain_ratio{run="r",lever="workers"} 0.25',
+        'flyball_adjustments_in_progress{state="proposed"} 0.0',
         'flyball_gpu_hour_price{currency="EUR"} 2.5',
     }
 
@@ -168,7 +175,9 @@ def test_a_hosts_page_has_no_instance_and_no_runs() -> None:
     assert "instance" not in " ".join(found)
     assert 'flyball_score_ratio{bottleneck="disk"} 0.25' in found
     assert 'flyball_condition_active{kind="straggler",severity="warning",run="r",rank="3"} 1.0' in found
-    assert not any("run_hang" in line or "flyball_run_" in line or "price" in line for line in found)
+    assert not any(
+        "run_hang" in line or "flyball_run_" in line or "price" in line or "adjustment" in line for line in found
+    )
 
 
 def test_labels_are_escaped_and_shortened() -> None:

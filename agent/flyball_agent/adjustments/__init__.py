@@ -1,0 +1,1 @@
+"""Adjustments: offers of the collector to training processes, and their answers. Off unless the settings allow it."""

@@ -1,0 +1,1 @@
+"""The rules of adjustments, one module for each group of levers."""

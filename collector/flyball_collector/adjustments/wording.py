@@ -1,0 +1,86 @@
+"""Adjustments in words: a value, a change, a measured effect. The timeline, advice and errors use the same ones."""
+
+import math
+from collections.abc import Iterable
+
+from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState, MeasuredEffect, Value
+
+OWN_NAME = "flyball"
+"""The name of the governor in decisions."""
+
+_MANIFOLD = 2.0  # from this gain on, a factor is easier to read than a percentage
+_DECIDED = {"approve": "approved by", "propose": "asked for by", "undo": "asked for by", "veto": "vetoed by"}
+_ENDED = {
+    AdjustmentState.KEPT: "kept",
+    AdjustmentState.ROLLED_BACK: "taken back because it did harm",
+    AdjustmentState.UNDONE: "taken back by a person",
+    AdjustmentState.VETOED: "vetoed",
+    AdjustmentState.ABORTED: "not applied, because a message was late",
+    AdjustmentState.EXPIRED: "expired",
+    AdjustmentState.WITHDRAWN: "withdrawn",
+    AdjustmentState.FAILED: "failed",
+}
+
+
+def shown_value(value: Value | None) -> str:
+    """Return a value for people. `None` is unknown.
+
+    >>> [shown_value(value) for value in (True, 16, 0.5, "bf16", None)]
+    ['on', '16', '0.5', 'bf16', 'unknown']
+    """
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def change_text(adjustment: Adjustment) -> str:
+    """Return what changes: micro_batch 16 → 8."""
+    return f"{adjustment.name} {shown_value(adjustment.value_from)} → {shown_value(adjustment.value_to)}"
+
+
+def gain_text(gain: float) -> str:
+    """Return a factor of speed.
+
+    >>> [gain_text(gain) for gain in (1.034, 1.004, 0.94, 1.0, 15.2)]
+    ['+3 %', '+0.4 %', '-6 %', '+0 %', '×15.2']
+    """
+    if not math.isfinite(gain):
+        return "unknown"
+    if gain >= _MANIFOLD:
+        return f"×{gain:.3g}"
+    percent = 100.0 * (gain - 1.0)
+    return f"{percent:+.1f} %" if 0.05 <= abs(percent) < 0.95 else f"{round(percent) + 0:+d} %"
+
+
+def effect_text(effect: MeasuredEffect) -> str:
+    """Return the measured gain with its interval: +3 % (+1 % … +5 %)."""
+    low, high = gain_text(effect.gain_low), gain_text(effect.gain_high)
+    return gain_text(effect.gain) if low == high else f"{gain_text(effect.gain)} ({low} … {high})"
+
+
+def ended_text(state: AdjustmentState) -> str:
+    """Return how an adjustment ended; empty for one in progress."""
+    return _ENDED.get(state, "")
+
+
+def tried_text(adjustments: Iterable[Adjustment]) -> str:
+    """Return what the newest of some adjustments of a run brought, for advice: +3 %, kept. Empty if there is none."""
+    newest = max((each for each in adjustments if _was_tried(each)), key=lambda each: each.changed_ns, default=None)
+    if newest is None:
+        return ""
+    measured = f"{effect_text(newest.effect)}, " if newest.effect is not None else ""
+    return f"tried on this run: {change_text(newest)}, {measured}{ended_text(newest.state)}"
+
+
+def decided_by(adjustment: Adjustment) -> str:
+    """Return who decided last about an adjustment, if it was a person: approved by otto."""
+    last = next((each for each in reversed(adjustment.decisions) if each.who != OWN_NAME), None)
+    return "" if last is None else f"{_DECIDED.get(last.what, 'decided by')} {last.who}"
+
+
+def _was_tried(adjustment: Adjustment) -> bool:
+    """Return True if the change was made and its outcome is known. The way back is a part of the outcome."""
+    ended = adjustment.state in {AdjustmentState.KEPT, AdjustmentState.ROLLED_BACK, AdjustmentState.UNDONE}
+    return ended and not adjustment.inverse_of

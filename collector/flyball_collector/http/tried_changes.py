@@ -1,0 +1,37 @@
+"""Joins advice with what was tried: the changes of the same lever that were made on the run, with their effect."""
+
+from collections.abc import Iterable
+
+from flyball_collector.adjustments.adjustment import Adjustment
+from flyball_collector.adjustments.wording import tried_text
+from flyball_collector.advice.advice import Advice
+from flyball_collector.http.collector_parts import CollectorParts
+from flyball_collector.http.diagnosis_answers import AdviceAnswer, advice_answer
+
+LEVERS = {
+    "batch_calls": ("calls_per_batch",),
+    "checkpoint_interval": ("checkpoint_steps",),
+    "grow_micro_batch": ("micro_batch",),
+    "mixed_precision": ("precision",),
+    "more_workers": ("loader_workers", "loader_prefetch"),
+    "parallel_workers": ("workers",),
+    "pause_to_cool": ("throttle", "pause"),
+    "resize_workers": ("loader_workers",),
+    "shrink_micro_batch": ("micro_batch", "explicit_reduction", "activation_checkpointing"),
+    "tune_pool": ("pool",),
+    "use_mains": ("throttle",),
+}
+"""The levers of the rules of advice that a machine can follow."""
+
+
+def advice_answers(parts: CollectorParts, advice: Iterable[Advice]) -> list[AdviceAnswer]:
+    """Return the answers for advice, with what was tried on the runs that it is about."""
+    return [advice_answer(one, tried_text(_tried(parts, one))) for one in advice]
+
+
+def _tried(parts: CollectorParts, advice: Advice) -> list[Adjustment]:
+    if parts.adjustments is None or advice.rule not in LEVERS:
+        return []
+    subject, levers = advice.subject, LEVERS[advice.rule]
+    runs = [subject.run] if subject.run else parts.fleet.runs.of_host(subject.host)
+    return [each for run in runs for each in parts.adjustments.tried(run) if each.lever in levers]

@@ -1,0 +1,5 @@
+"""Fixtures of the tests of levers."""
+
+from tests.client.adjustments.conftest import adjusted
+
+__all__ = ["adjusted"]
