@@ -35,8 +35,9 @@ LONGEST_FIRST = (
 )
 """Folders below tests/ that run first. A folder inside another one is a group of its own."""
 
-MOST_AT_ONCE = 4
-"""Groups that run at the same time. Many tests start programs and wait for them with deadlines."""
+LEAST_AT_ONCE, MOST_AT_ONCE = 3, 4
+"""Groups that run at the same time. Many tests start programs and wait for them with deadlines, so three keep two cores
+busy."""
 
 GROUP_SECONDS = 1800.0
 """A group that takes so long waits for something that will not happen."""
@@ -117,7 +118,7 @@ def everything(chosen: Sequence[Group], folder: Path = ROOT / "build" / "tests")
     """Run all groups and print the totals; return 1 if a group failed."""
     folder.mkdir(parents=True, exist_ok=True)
     started, total, failed = time.monotonic(), Counter[str](), []
-    with ThreadPoolExecutor(min(MOST_AT_ONCE, max(2, os.cpu_count() or 1))) as pool:
+    with ThreadPoolExecutor(min(MOST_AT_ONCE, max(LEAST_AT_ONCE, os.cpu_count() or 1))) as pool:
         for future in as_completed([pool.submit(run, group) for group in chosen]):
             outcome = future.result()
             report(outcome, folder)
