@@ -32,8 +32,8 @@ SETTINGS: dict[str, object] = {
 }
 """Settings of a collector that adjusts whenever it is asked."""
 
-_STEP_SECONDS = 0.01  # with the value 1; a higher one makes steps as much faster, so that its effect is soon clear
-_NEVER = 10**9
+_STEP_SECONDS = 0.03  # with the value 1; a higher one makes steps as much faster, so that its effect is soon clear
+NEVER = 10**9
 
 
 class AdjustedJob:
@@ -54,7 +54,7 @@ class AdjustedJob:
     def release(self) -> None:
         """Let both ranks go on."""
         for rank in range(RANKS):
-            self.hold(rank, _NEVER)
+            self.hold(rank, NEVER)
 
     def values(self, rank: int) -> dict[int, int]:
         """Return the value that was in force in each step."""
@@ -243,15 +243,17 @@ def main() -> NoReturn:
 
     assert torch.distributed.is_available()
     ranks: dict[int, tuple[str, int]] = {}
+    rest = b""
     while True:
-        if select.select([sys.stdin], [], [], 0.05)[0]:
-            line = sys.stdin.readline()
-            if not line:
+        if select.select([0], [], [], 0.05)[0]:
+            read = os.read(0, 65536)  # a buffer would hide the next lines from select
+            if not read:
                 os._exit(0)
-            order = json.loads(line)
-            pids = [_fork(order["name"], rank, Path(order["folder"]), order["port"]) for rank in range(RANKS)]
-            ranks.update({pid: (order["name"], rank) for rank, pid in enumerate(pids)})
-            print(json.dumps({"name": order["name"], "pids": pids}), flush=True)
+            *lines, rest = (rest + read).split(b"\n")
+            for order in map(json.loads, lines):
+                pids = [_fork(order["name"], rank, Path(order["folder"]), order["port"]) for rank in range(RANKS)]
+                ranks.update({pid: (order["name"], rank) for rank, pid in enumerate(pids)})
+                print(json.dumps({"name": order["name"], "pids": pids}), flush=True)
         while ranks and (ended := os.waitpid(-1, os.WNOHANG))[0]:
             name, rank = ranks.pop(ended[0])
             print(json.dumps({"name": name, "rank": rank, "status": os.waitstatus_to_exitcode(ended[1])}), flush=True)

@@ -28,7 +28,7 @@ ALLOWED = {
 
 
 class DemonstrationFailed(Exception):
-    """Something did not happen in time. The message says what, and shows the end of the logs."""
+    """Something did not happen in time. The message states what, and shows the end of the logs."""
 
 
 class Daemons:

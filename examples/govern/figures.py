@@ -1,7 +1,8 @@
-"""What a demonstration prints: adjustments with their measured effects, and figures with what they must reach."""
+"""Prints a demonstration: adjustments with their measured effects, and figures with what they must reach."""
 
 import argparse
 import json
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -39,6 +40,7 @@ def demonstrate(title: str, run: Callable[[], Result], *, as_json: bool) -> None
     if not as_json:
         print(title, flush=True)
     started = time.monotonic()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that its processes are stopped
     try:
         result = run()
     except DemonstrationFailed as error:

@@ -7,6 +7,7 @@ collector compares the steps before and after, finds the loss, and turns it off 
 """
 
 import time
+from typing import Any
 
 import flyball
 from examples.govern.daemons import Daemons, daemons
@@ -60,7 +61,7 @@ def show(fleet: Daemons) -> Result:
         )
 
 
-def _rolled_back(fleet: Daemons) -> dict[str, object] | None:
+def _rolled_back(fleet: Daemons) -> dict[str, Any] | None:
     """Return the change when it is over."""
     ended = ("rolled_back", "kept", "failed", "vetoed", "aborted", "expired", "withdrawn")
     found = [each for each in fleet.adjustments(RUN) if not each.get("inverse_of") and each["state"] in ended]

@@ -113,8 +113,9 @@ def _lost_share(run: Training) -> float:
     """Return the share of the tokens that its speed with healthy fans would have made since they failed."""
     healthy = [line for line in run.lines if line["seconds"] < HEALTHY_SECONDS]
     first, last = healthy[-1], run.lines[-1]
-    rate = (first["tokens"] - healthy[0]["tokens"]) / (first["seconds"] - healthy[0]["seconds"])
-    return 1 - (last["tokens"] - first["tokens"]) / (rate * (last["seconds"] - first["seconds"]))
+    rate: float = (first["tokens"] - healthy[0]["tokens"]) / (first["seconds"] - healthy[0]["seconds"])
+    made: float = (last["tokens"] - first["tokens"]) / (last["seconds"] - first["seconds"])
+    return 1 - made / rate
 
 
 def main() -> None:

@@ -70,7 +70,7 @@ class Connections:
 
 
 class Learner:
-    """Learns samples, as many at once as the value `workers` says."""
+    """Learns samples, as many at once as its value `workers`."""
 
     def __init__(self, run: flyball.Run, port: int) -> None:
         self._run = run

@@ -89,7 +89,7 @@ def _is_settled(fleet: Daemons, ranks: list[Training]) -> bool:
 
 def _difference(one: list[Line], other: list[Line]) -> float:
     pairs = list(zip(one[:COMPARED_STEPS], other[:COMPARED_STEPS], strict=True))
-    return max(abs(a["loss"] - b["loss"]) / abs(a["loss"]) for a, b in pairs)
+    return max(abs(float(a["loss"]) - float(b["loss"])) / abs(float(a["loss"])) for a, b in pairs)
 
 
 def main() -> None:

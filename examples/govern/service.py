@@ -18,7 +18,7 @@ PATTERN_SECONDS = 0.00025  # for each pattern
 
 
 class Patterns:
-    """How often each pattern of each level was seen."""
+    """Counts how often each pattern of each level was seen."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -28,6 +28,7 @@ BENCHMARKS = {
     "false_alarms": "forecasts, ranks and GPUs over 10,000 host-days on which nothing breaks",
     "forecast_delays": "how soon each forecast fault is raised",
     "slow_delays": "how soon ranks and runs that become slower are raised",
+    "adjustment_effects": "3,000 changes of simulated trainings: is harm taken back, is the true gain in the interval",
     "fuzz": "100,000 hostile inputs",
     "adjustment_offers": "10,000 simulated offers of adjustments with faults: do all ranks change, or none",
     "audit": "training code read for its faults: files a second, what of the corpus is found; beside torchfix",

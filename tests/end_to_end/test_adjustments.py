@@ -12,7 +12,7 @@ from tests.processes import Agent, Collector, wait_for
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
 
-STEPS_BEFORE = 1000  # of 10 ms
+STEPS_BEFORE = 350  # of 30 ms
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
+import grpc
 import pytest
 
 from flyball_proto.v1 import adjust_pb2 as pb
@@ -129,7 +130,7 @@ def value(name: str = "v", text: str = "1", safety: int = 1) -> pb.AdjustableVal
 
 
 WRONG = (
-    pb.Able(run="wrong", world_size=1, values=[value(f"v{n}") for n in range(10_000)]),
+    pb.Able(run="wrong", world_size=1, values=[value(f"v{n}") for n in range(4_000)]),
     pb.Able(run="wrong", world_size=1, values=[value(text="NaN")]),
     pb.Able(run="wrong", world_size=1, values=[value(safety=9)]),
     pb.Able(run="wrong", rank=9, world_size=4),
@@ -145,6 +146,10 @@ async def test_a_hostile_host_changes_nothing_for_others(collector: Collector, t
     with agent_of(tmp_path, "node-4", collector.grpc_port, **ON) as agent, OneRank(agent, "honest") as rank:
         rank.declare()
         await asyncio.to_thread(wait_for, "the rank is known", lambda: is_known(collector, "honest"))
+        too_long = await AdjustAgent.greeted(collector.grpc_port, "hostile")
+        await too_long.send(pb.AgentAdjust(able=pb.Able(values=[value(f"v{n}") for n in range(10_000)])))
+        assert (await too_long.ended())[0] is grpc.StatusCode.RESOURCE_EXHAUSTED
+        await too_long.close()
         hostile = await AdjustAgent.greeted(collector.grpc_port, "hostile")
         for able in (*WRONG, STOLEN):
             await hostile.send(pb.AgentAdjust(able=able))
@@ -155,8 +160,8 @@ async def test_a_hostile_host_changes_nothing_for_others(collector: Collector, t
         await hostile.hello()  # the last message: its answer shows that all others were read
         assert (await hostile.ended())[1] == "a stream has one hello"
         await hostile.close()
-        (value,) = collector.get("/api/v1/runs/honest/values")["values"]
-        assert (value["name"], value["value"], value["ranks"]) == ("chunk", 1, 1)
+        (found,) = collector.get("/api/v1/runs/honest/values")["values"]
+        assert (found["name"], found["value"], found["ranks"]) == ("chunk", 1, 1)
         assert await asyncio.to_thread(reaches, collector, rank) == ["node-4"]
         assert not is_known(collector, "wrong")
     assert collector.alive()

@@ -177,7 +177,7 @@ def policy(
     policy_: Annotated[
         Policy | None,
         typer.Argument(
-            metavar="[off|ask|auto]",
+            metavar="[POLICY]",
             help="off: nothing is changed; ask: a person approves each change; auto: safe changes need no approval.",
         ),
     ] = None,

@@ -88,7 +88,7 @@ class SupervisedCommand:
             sys.stdout.flush()
             process = subprocess.Popen(self._command, env=environment, preexec_fn=_prepare_child(before))  # noqa: PLW1509  this process has no threads
             while (status := process.poll()) is None:
-                self._pass_on(process, *_next_signal(watched))
+                self._pass_on(process, *next_signal(watched))
             return status
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -129,7 +129,7 @@ def _attempts(command: Sequence[str], environment: Mapping[str, str]) -> tuple[i
     )
 
 
-def _next_signal(watched: Sequence[int]) -> tuple[int, bool]:
+def next_signal(watched: Sequence[int]) -> tuple[int, bool]:
     """Wait for a signal. Return it, and True if a terminal sent it to the command as well."""
     if hasattr(signal, "sigwaitinfo"):
         info = signal.sigwaitinfo(watched)

@@ -38,8 +38,9 @@ def run(
 ) -> Run:
     """Open a run: one rank of a training that reports to the agent of this host, if there is one.
 
-    Rank and world size come from the launcher or scheduler unless they are passed. Values that are not valid are
-    dropped and counted in `Run.dropped`; nothing is raised.
+    Rank and world size come from the launcher or scheduler unless they are passed. `policy` is which adjustments the
+    training accepts: `off`, `ask` (a person approves each) or `auto`. Values that are not valid are dropped and counted
+    in `Run.dropped`; nothing is raised.
     """
     faults: list[Exception] = []
     identity = _valid(lambda: identify(os.environ, rank, world_size), faults) or identify({})

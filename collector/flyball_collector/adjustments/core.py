@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState, MeasuredEffect, RankAnswer, Value
-from flyball_collector.adjustments.book import FollowUps, PolicyChoice, RunBook, Watch
+from flyball_collector.adjustments.book import FollowUps, PolicyChoice, RankPlace, RunBook, Watch
 from flyball_collector.adjustments.flights import Flights
 from flyball_collector.adjustments.limits import AT_ONCE
 from flyball_collector.adjustments.policy import policy_in_force
@@ -102,13 +102,16 @@ class AdjustmentCore:
 
     def left(self, host: str, message: pb.Left, now_ns: int) -> bool:
         """Note that a process has left its run."""
-        if not self.ables.left(host, message):
-            return False
+        was_known = self.ables.left(host, message)
         book = self._book(message.run)
-        self._check_gone(book, now_ns)
         flying = book.in_flight
         if flying is None or book.flight is None:
-            return True
+            if was_known:
+                self._check_gone(book, now_ns)
+            return was_known
+        if not was_known and book.flight.places.get(message.rank) != RankPlace(host, message.pid):
+            return False  # of another process; one whose host had no stream meanwhile is not known, but was asked
+        self._check_gone(book, now_ns)
         if flying.state is AdjustmentState.OFFERED and not book.flight.recovering:
             reason = f"rank {message.rank} has left the run"
             self._flights.end(book, flying, AdjustmentState.WITHDRAWN, now_ns, reason)

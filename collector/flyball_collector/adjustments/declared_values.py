@@ -142,28 +142,44 @@ def number_of(value: Value) -> float:
 
 def shared_values(run: DeclaringRun) -> Iterator[SharedValue]:
     """Yield the values that every rank of the run declares, in the order of the first rank."""
+    by_host = Counter(rank.host for rank in run.ranks)
     for name in run.ranks[0].values if run.ranks else ():
-        found = shared_value(run, name)
+        found = _shared(run, name, by_host)
         if found is not None:
             yield found
 
 
 def shared_value(run: DeclaringRun, name: str) -> SharedValue | None:
     """Return one value over all ranks; None if a rank does not declare it, or as another lever."""
-    declared = {each.rank: each.values[name] for each in run.ranks if name in each.values}
-    if not declared or len(declared) < len(run.ranks) or len({value.lever for value in declared.values()}) > 1:
+    return _shared(run, name, Counter(rank.host for rank in run.ranks)) if run.ranks else None
+
+
+def _shared(run: DeclaringRun, name: str, by_host: Mapping[str, int]) -> SharedValue | None:
+    declared = [rank.values[name] for rank in run.ranks if name in rank.values]
+    if len(declared) < len(run.ranks):
         return None
-    values = list(declared.values())
-    first = values[0]
+    first = declared[0]
+    kinds = [first, *(value for value in declared if not _alike(value, first))]  # usually one
+    if any(value.lever != first.lever for value in kinds):
+        return None
     return SharedValue(
         name=name,
         lever=first.lever,
-        by_rank={rank: value.value for rank, value in declared.items()},
-        choices=tuple(choice for choice in first.choices if all(choice in value.choices for value in values)),
-        safety=max(value.safety for value in values),
+        by_rank={rank.rank: value.value for rank, value in zip(run.ranks, declared, strict=True)},
+        choices=tuple(choice for choice in first.choices if all(choice in value.choices for value in kinds)),
+        safety=max(value.safety for value in kinds),
         when=first.when,
-        facts={key: text for key, text in first.facts.items() if all(v.facts.get(key) == text for v in values)},
-        facts_of_ranks=tuple(value.facts for value in values),
-        blocked=next((value.blocked for value in values if value.blocked), ""),
-        by_host=Counter(each.host for each in run.ranks),
+        facts={key: text for key, text in first.facts.items() if all(v.facts.get(key) == text for v in kinds)},
+        facts_of_ranks=tuple(value.facts for value in kinds),
+        blocked=next((value.blocked for value in kinds if value.blocked), ""),
+        by_host=by_host,
+    )
+
+
+def _alike(one: DeclaredValue, other: DeclaredValue) -> bool:
+    """Return True if two ranks declare the same."""
+    return one is other or (
+        (one.value, one.choices, one.safety, one.lever, one.blocked)
+        == (other.value, other.choices, other.safety, other.lever, other.blocked)
+        and one.facts == other.facts
     )

@@ -29,7 +29,7 @@ second one. A loss of 5 % (factor 0.952) is found, and noise around 1 is not."""
 
 _EXACT = 0.02
 _VAGUE = 0.04
-"""Half widths of the interval, of the logarithm: up to the first one the two cases above can be told apart; beyond the
+"""Half widths of the interval, of the logarithm: up to the first one the two cases above can be distinguished; beyond the
 second one they cannot even at the end."""
 
 _EARLY = 1.4
@@ -50,7 +50,7 @@ _BY_CHANCE = 0.005
 
 
 class EffectVerdict(StrEnum):
-    """What is done with an applied adjustment."""
+    """Names what is done with an applied adjustment."""
 
     KEEP = "keep"
     ROLL_BACK = "roll_back"
@@ -59,7 +59,7 @@ class EffectVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectLimits:
-    """What the adjustment may cost, as its dry run predicted."""
+    """Limits on what the adjustment may cost, as its dry run predicted."""
 
     speed: float = 1.0  # a factor; 0.9: it may cost a tenth. 0: its speed is not judged
     memory: float | None = 1.0  # likewise, of the peak; None: it is not judged

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 RULES_EVERY_SECONDS = 5
-FORGET_EVERY_SECONDS = 3600
+FORGET_EVERY_SECONDS = 30
+DELETE_EVERY_SECONDS = 3600
 LONGEST_WHY = 500
 
 _SECOND = 10**9
@@ -214,7 +215,8 @@ class Governor:
         loop = asyncio.get_running_loop()
         due = loop.time()
         while True:
-            self.every_second(self._clock())
+            for _ in self.slices(self._clock()):
+                await asyncio.sleep(0)
             due = max(due + 1.0, loop.time())
             await asyncio.sleep(due - loop.time())
 
@@ -233,21 +235,28 @@ class Governor:
 
     def every_second(self, now_ns: int) -> None:
         """Let a second pass: measure effects, end what takes too long, and ask the rules."""
+        for _ in self.slices(now_ns):
+            pass
+
+    def slices(self, now_ns: int) -> Iterator[None]:
+        """Do the same in slices, between which the event loop can run."""
         self._seconds += 1
         for run in self._core.ables.runs():
             self._take_steps(run, now_ns)
         for book in list(self._core.books.values()):
             self._judge(book, now_ns)
         self._core.tick(now_ns)
-        if self.loaded:
-            for run in self._core.ables.runs():
-                if (self._seconds + crc32(run.encode())) % RULES_EVERY_SECONDS == 0:  # not all in one second
-                    self._ask_rules(run, now_ns)
-            if self._seconds % RULES_EVERY_SECONDS == 0:
-                self._forget_runs()
-        if self._seconds % FORGET_EVERY_SECONDS == 0:
-            self._forget_old(now_ns)
         self._flush()
+        yield
+        for run in self._core.ables.runs() if self.loaded else ():
+            if (self._seconds + crc32(run.encode())) % RULES_EVERY_SECONDS == 0:  # not all in one second
+                self._ask_rules(run, now_ns)
+                self._flush()
+                yield
+        if self._seconds % FORGET_EVERY_SECONDS == 0:
+            self._forget_runs()
+        if self._seconds % DELETE_EVERY_SECONDS == 0:
+            self._delete_old(now_ns)
 
     # --- helpers ---
 
@@ -344,15 +353,18 @@ class Governor:
             if not book.adjustments and book.choice is None:
                 del self._core.books[run]
 
-    def _forget_old(self, now_ns: int) -> None:
-        """Delete adjustments that ended before the retention of the timeline."""
+    def _delete_old(self, now_ns: int) -> None:
+        """Delete adjustments and policies of people that are older than the retention of the timeline."""
+        before_ns = now_ns - self._keep_ns
         forgets: list[Name] = []
         for book in self._core.books.values():
-            for each in [each for each in book.adjustments.values() if each.is_over]:
-                if now_ns - each.changed_ns > self._keep_ns:
-                    del book.adjustments[each.id]
-                    self._run_of.pop(each.id, None)
-                    forgets.append((archive.ADJUSTMENT, each.id))
+            for each in [each for each in book.adjustments.values() if each.is_over and each.changed_ns < before_ns]:
+                del book.adjustments[each.id]
+                self._run_of.pop(each.id, None)
+                forgets.append((archive.ADJUSTMENT, each.id))
+            if book.choice is not None and book.choice.time_ns < before_ns and self._core.ables.run(book.run) is None:
+                book.choice = None
+                forgets.append((archive.POLICY, book.run))
         if forgets:
             self._journal.add((), forgets)
 

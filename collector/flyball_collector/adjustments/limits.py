@@ -52,7 +52,7 @@ def why_not_now(
     return (
         _disabled(same, lever, to, settings)
         or _too_soon_after_a_refusal(same, settings, now_ns)
-        or _too_many(changes, lever, settings, now_ns)
+        or _too_many(changes, lever, settings, now_ns, protects=protects)
         or ("" if protects or lever in AT_ONCE else _cooling_down(changes, settings, now_ns))
     )
 
@@ -111,13 +111,19 @@ def _too_soon_after_a_refusal(same: Sequence[Adjustment], settings: AdjustmentsS
     return f"the last try ended as {same[0].state.value}; the next one is in {left:.0f} s" if left > 0 else ""
 
 
-def _too_many(changes: Sequence[Adjustment], lever: str, settings: AdjustmentsSettings, now_ns: int) -> str:
+def _too_many(
+    changes: Sequence[Adjustment], lever: str, settings: AdjustmentsSettings, now_ns: int, *, protects: bool
+) -> str:
+    """Return why not: levers that only cost time, changes that protect, and all others are counted apart."""
     at_once = lever in AT_ONCE
     limit = AT_ONCE_PER_HOUR if at_once else settings.max_per_hour
     recent = [
         each
         for each in changes
-        if (each.lever in AT_ONCE) is at_once and (at := applied_ns(each)) is not None and now_ns - at < _HOUR_NS
+        if (each.lever in AT_ONCE) is at_once
+        and (at_once or each.protects is protects)
+        and (at := applied_ns(each)) is not None
+        and now_ns - at < _HOUR_NS
     ]
     return f"{len(recent)} changes in the last hour; the limit is {limit}" if len(recent) >= limit else ""
 

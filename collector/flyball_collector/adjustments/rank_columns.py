@@ -89,7 +89,8 @@ def _of_newest_attempt(ranks: Floats, attempt: Floats, received: Floats) -> NDAr
     newest = order[np.append(ranks[order][1:] != ranks[order][:-1], True)]
     settling = received[newest] > received[newest].max() - _SETTLING_SECONDS
     present = attempt[newest] == attempt[newest][settling].max()
-    return newest[settling | present]
+    kept: NDArray[np.int64] = newest[settling | present]
+    return kept
 
 
 def columns_of(run: RunSteps) -> RankColumns:

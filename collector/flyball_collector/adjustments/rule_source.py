@@ -7,6 +7,7 @@ from flyball_collector.adjustments.limits import applied_ns
 from flyball_collector.adjustments.proposal import Proposal
 from flyball_collector.adjustments.ranks import RunValues
 from flyball_collector.adjustments.rules.proposer import Proposer
+from flyball_collector.adjustments.rules.service import SERVICE_LEVERS
 from flyball_collector.adjustments.run_facts import RunFacts
 from flyball_collector.adjustments.run_situation import MemoryFault
 from flyball_collector.adjustments.settings import AdjustmentsSettings
@@ -16,8 +17,8 @@ from flyball_collector.engine.start_up import StartUp
 USUAL_COOLDOWN_MINUTES = 10.0
 """With a shorter cool-down, findings need not last as long either: a demonstration is over in minutes."""
 
-MAX_RANKS = 512
-"""Facts about a run cost some 80 µs for each rank, on the event loop. Larger runs are left to people."""
+MAX_RANKS = 2048
+"""Facts and rules take 25 ms for a run with so many ranks, and more in proportion. Larger runs are left to people."""
 
 
 class RuleSource:
@@ -42,7 +43,14 @@ class RuleSource:
         if view is None or not self._start_up.windows_warm or values.world_size > MAX_RANKS:
             return None
         changed_ns = max((at for each in history if (at := applied_ns(each)) is not None), default=0)
-        situation = self._facts.situation(view, self._diagnosis.conditions, values.run, faults, changed_ns)
+        situation = self._facts.situation(
+            view,
+            self._diagnosis.conditions,
+            values.run,
+            faults,
+            changed_ns,
+            calls_services=any(value.lever in SERVICE_LEVERS for value in values.ranks[0].values.values()),
+        )
         if situation is None:
             return None
         return self._proposer.proposals(situation, values, history, self._disabled)

@@ -3,8 +3,7 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice, takewhile
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,14 +20,20 @@ from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.runs.run_view import Runs, RunView
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.diagnosis.view import View
-from flyball_collector.fleet.run_steps import RunSteps, run_steps
+from flyball_collector.fleet.ranks import Ranks
+from flyball_collector.fleet.run_steps import run_steps
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 BATTERY, MAINS = "battery", "mains"
 
+MOST_CALLING_RANKS = 256
+"""Calls are measured in runs with up to this many ranks. Learners that wait for services have few."""
+
 _MEAN_SECONDS = 60
+_SETTLING_SECONDS = 30.0  # as in `run_steps`
+_MORE_THAN_RANKS = 2**32
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +63,24 @@ class RunFacts:
         run: str,
         faults: Sequence[MemoryFault] = (),
         changed_ns: int = 0,
+        *,
+        calls_services: bool = True,
     ) -> RunSituation | None:
         """Return the facts about a run; None if none of its ranks reports steps.
 
         `faults`: when ranks of this attempt ran out of memory. `changed_ns`: when a value of the run was last changed;
-        what was measured before does not count.
+        what was measured before does not count. Calls are measured only with `calls_services`: they cost 0.1 ms a rank.
         """
-        steps = run_steps(run, view.ranks.of_run(run, view.now_ns))
-        if steps is None:
+        ranks = reporting_ranks(view.ranks, run)
+        if not len(ranks):
             return None
         moment = self._at(view)
-        hosts = tuple(dict.fromkeys(rank.host for rank in steps.ranks))
+        hosts = tuple(dict.fromkeys(view.ranks.keys[place].host for place in ranks.tolist()))
         gpus = gpus_of(moment.runs, view, run, hosts)
         held = self._gpus.setdefault(run, set())
         held.update(view.gpus.names[place].gpu for place in gpus.tolist())
         events = _events(conditions, run, hosts, held)
-        calls = self._meters.setdefault(run, CallMeter()).take(steps, view.now_ns, changed_ns)
+        calls = self._calls(view, run, len(ranks), changed_ns) if calls_services else CallShares()
         found = _host_situations(moment, hosts, gpus, calls, events)
         return RunSituation(
             run=run,
@@ -86,7 +93,7 @@ class RunFacts:
             ),
             faults=tuple(faults),
             hosts=found,
-            **_of_steps(steps, view),
+            **_of_ranks(view, ranks),
             **_of_gpus(view, gpus),
             warming=self._warming(view, run, gpus, changed_ns),
             heat_seconds_left=_heat_seconds_left(conditions, held),
@@ -101,6 +108,11 @@ class RunFacts:
         self._meters.pop(run, None)
         self._heat.pop(run, None)
         self._gpus.pop(run, None)
+
+    def _calls(self, view: View, run: str, ranks: int, changed_ns: int) -> CallShares:
+        steps = run_steps(run, view.ranks.of_run(run, view.now_ns)) if ranks <= MOST_CALLING_RANKS else None
+        meter = self._meters.setdefault(run, CallMeter())
+        return CallShares() if steps is None else meter.take(steps, view.now_ns, changed_ns)
 
     def _warming(self, view: View, run: str, gpus: Places, changed_ns: int) -> float | None:
         nearest = _nearest(view, gpus)
@@ -151,44 +163,44 @@ def _host_situations(
     moment: _Moment, hosts: Sequence[str], gpus: Places, calls: CallShares, events: Sequence[Event]
 ) -> tuple[Situation, ...]:
     """Return the facts of each host. Only the run's own GPUs count."""
-    places = [Subject(host) for host in hosts]
-    known = {found.subject.host: found for found in moment.facts.situations((), places)}
+    of_host: dict[str, list[Event]] = {}
+    for event in events:
+        of_host.setdefault(event.subject.host, []).append(event)
     counts = Counter(moment.view.gpus.names[place].host for place in gpus.tolist())
-    measured = {
-        name: value
-        for name in ("calls_per_sample", "call_seconds", "service_share")
-        if (value := getattr(calls, name)) is not None
-    }
+    measured = {name: value for name, value in asdict(calls).items() if value is not None}
     return tuple(
-        replace(
-            known[host],
-            gpus=counts[host],
-            active=_by_kind(event for event in events if event.subject.host == host),
-            **measured,
-        )
-        for host in hosts
+        found
+        if not measured and host not in of_host and found.gpus == counts[host]  # of most hosts of a large run
+        else replace(found, gpus=counts[host], active=_by_kind(of_host.get(host, ())), **measured)
+        for host, found in zip(hosts, moment.facts.situations((), map(Subject, hosts)), strict=True)
     )
 
 
-def _of_steps(steps: RunSteps, view: View) -> dict[str, Any]:
-    first = _first_report(view, steps.run)
-    peaks = [rank.allocated_peak_bytes for rank in steps.ranks if rank.allocated_peak_bytes is not None]
+def reporting_ranks(ranks: Ranks, run: str) -> Places:
+    """Return the places of the ranks of a run's newest attempt, as `run_steps` chooses them but for moved ranks."""
+    first, end = bisect_left(ranks.keys, (run,)), bisect_left(ranks.keys, (run, _MORE_THAN_RANKS))
+    places = np.arange(first, end)
+    received, attempt = ranks.column("received")[places], ranks.column("attempt")[places]
+    if not len(places):
+        return places
+    recent = received > received.max() - _SETTLING_SECONDS
+    chosen: Places = places[recent | (attempt == attempt[recent].max())]
+    return chosen
+
+
+def _of_ranks(view: View, ranks: Places) -> dict[str, Any]:
+    table = view.ranks
+    begun = table.column("begun")[ranks]
+    first = _least(begun[begun > 0])
+    steps = table.steady_mean("step_seconds", ranks)
+    peaks = table.column("allocated_peak_bytes")[ranks]
     return {
-        "world_size": max(rank.world_size for rank in steps.ranks) or None,
-        "step_seconds": steps.recent.step_seconds,
-        "failures": steps.attempt,
+        "world_size": int(table.column("world_size")[ranks].max()) or None,
+        "step_seconds": _middle(steps),
+        "failures": int(table.column("attempt")[ranks].max()),
         "hours": None if first is None else max(0.0, view.now - first) / 3600.0,
-        "peak_bytes": float(max(peaks)) if peaks else None,
+        "peak_bytes": None if np.isnan(peaks).all() else float(np.nanmax(peaks)),
     }
-
-
-def _first_report(view: View, run: str) -> float | None:
-    """Return when the first of a run's ranks has begun, in seconds; None if unknown."""
-    keys = view.ranks.keys  # sorted by run
-    first = bisect_left(keys, (run,))
-    count = sum(1 for _ in takewhile(lambda key: key.run == run, islice(keys, first, None)))
-    begun = view.ranks.column("begun")[first : first + count]
-    return float(begun[begun > 0].min()) if (begun > 0).any() else None
 
 
 def _of_gpus(view: View, gpus: Places) -> dict[str, Any]:
@@ -242,6 +254,11 @@ def _of_hosts(hosts: Sequence[Situation]) -> Mapping[str, Any]:
 def _least(values: Floats) -> float | None:
     known = values[~np.isnan(values)]
     return float(known.min()) if len(known) else None
+
+
+def _middle(values: Floats) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else None
 
 
 def _mean(values: Floats) -> float | None:

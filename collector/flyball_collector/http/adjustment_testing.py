@@ -40,7 +40,7 @@ class AdjustableTraining:
         parts, numbers = self.training.parts, itertools.count(1)
         allowed = settings or AdjustmentsSettings(enabled=True, policy="auto", watch_steps=20)
         self.governor = Governor(
-            allowed, parts.store, parts.timeline.journal, parts.fleet, self.training.clock, rules=self,
+            allowed, parts.store, parts.timeline.journal, parts.fleet.ranks, self.training.clock, rules=self,
             new_id=lambda: f"{next(numbers):08x}00000000",
         )  # fmt: skip
         self.governor.agents = self

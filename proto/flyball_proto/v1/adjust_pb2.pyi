@@ -327,7 +327,7 @@ class Answer(_message.Message):
         ABORTED: Answer._Verdict.ValueType  # 4
         """at its step; nothing was changed"""
         REFUSED: Answer._Verdict.ValueType  # 5
-        """by the agent: an older term, a process of another user, a value that was not declared …"""
+        """by the agent: an older term, a run without ranks here (rank and pid are 0), a value not declared …"""
 
     class Verdict(_Verdict, metaclass=_VerdictEnumTypeWrapper): ...
     UNKNOWN: Answer.Verdict.ValueType  # 0
@@ -337,7 +337,7 @@ class Answer(_message.Message):
     ABORTED: Answer.Verdict.ValueType  # 4
     """at its step; nothing was changed"""
     REFUSED: Answer.Verdict.ValueType  # 5
-    """by the agent: an older term, a process of another user, a value that was not declared …"""
+    """by the agent: an older term, a run without ranks here (rank and pid are 0), a value not declared …"""
 
     ID_FIELD_NUMBER: _builtins.int
     RUN_FIELD_NUMBER: _builtins.int

@@ -26,9 +26,9 @@ def cpu_seconds(*programs: str, python: str = sys.executable, repeats: int = REP
     return [median(found[program]) for program in programs]
 
 
-def loaded_modules() -> set[str]:
+def loaded_modules(program: str = OPENED) -> set[str]:
     """Return the modules that an interpreter has in addition, after a run was opened and has reported."""
-    program = "import sys; before = set(sys.modules); " + OPENED + "; print(*set(sys.modules) - before)"
+    program = "import sys; before = set(sys.modules); " + program + "; print(*set(sys.modules) - before)"
     output = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
     return set(output.split())
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.client.imports import forbidden, loaded_modules
+from tests.benchmarks.client.imports import OPENED, forbidden, loaded_modules
 from tests.benchmarks.client.pairs import STEP_SECONDS, Slowdown, _differences, trimmed_mean
 
 
@@ -22,6 +22,14 @@ def test_the_client_loads_no_slow_module_into_a_script() -> None:
     """Not even after a report."""
     modules = loaded_modules()
     assert "flyball.training.run" in modules
+    assert forbidden(modules) == set()
+
+
+def test_adjustments_are_loaded_when_a_script_declares_a_value() -> None:
+    """A script without values does not load their modules, and one with values loads no slow module for them."""
+    assert not {name for name in loaded_modules() if name.startswith("flyball.adjustments")}
+    modules = loaded_modules(OPENED + "; flyball.current_run().value('calls', 1, choices=(1, 2))")
+    assert "flyball.adjustments.run_adjustments" in modules
     assert forbidden(modules) == set()
 
 

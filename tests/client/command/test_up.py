@@ -133,10 +133,15 @@ def pids_of(directory: Path) -> dict[str, int]:
     return found
 
 
+def adjustable(up: Up, run: str) -> set[str]:
+    """Return the names of the values that a run can change."""
+    return {each["name"] for each in up.get(f"/api/v1/values?run={run}")["values"]}
+
+
 @pytest.mark.skipif(shutil.which("cc") is None, reason="the stand-in GPU needs a C compiler")
 def test_the_demonstration_shows_simulated_gpus(tmp_path: Path) -> None:
-    """Each host has GPUs with readings, and the output marks them as simulated."""
-    with running(tmp_path / "home", "demo", "--gpus", "2", "--hosts", "2", "--scenario", "steady") as demo:
+    """Each host has GPUs with readings, which the output marks as simulated, and a training that can be adjusted."""
+    with running(tmp_path / "home", "demo", "--gpus", "2", "--hosts", "2", "--scenario", "govern") as demo:
         assert "2 × NVIDIA H100" in demo.output()
         assert "These GPUs are simulated" in demo.output()
         assert "All other readings are real" in demo.output()
@@ -144,6 +149,8 @@ def test_the_demonstration_shows_simulated_gpus(tmp_path: Path) -> None:
         assert [(host["name"], host["gpus"]) for host in hosts] == [("demo-01", 2), ("demo-02", 2)]
         latest = demo.get("/api/v1/hosts/demo-01/latest?metric=gpu_power_watts")
         assert len(latest["readings"]) == 2
+        assert "The run `learner-demo-01` waits for a service" in demo.output()
+        demo.until(lambda: {"calls_per_batch", "pool", "workers"} <= adjustable(demo, "learner-demo-01"))
         demo.process.send_signal(signal.SIGTERM)
         assert demo.process.wait(30) == 0
 

@@ -81,13 +81,20 @@ def test_other_signals_are_passed_on_without_an_end() -> None:
 
 
 def test_an_ignored_signal_stays_ignored() -> None:
-    """As under nohup."""
-    script = "import signal; print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN)"
-    command = f"trap '' HUP; exec {FLYBALL} run --max-restarts 1 -- {sys.executable} -c '{script}'"
-    done = subprocess.run(
-        ["sh", "-c", command], capture_output=True, text=True, check=True, timeout=SECONDS, env=environment()
-    )
-    assert done.stdout == "True\n"
+    """As under nohup: it reaches nobody, and a failure after it is followed by a restart."""
+    shell = f"trap '' HUP; exec {FLYBALL} run --max-restarts 1 -- sh -c 'echo ready; read line; exit 3'"
+    with subprocess.Popen(
+        ["sh", "-c", shell],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment(),
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for _ in range(2):
+            assert process.stdout.readline() == "ready\n"
+            process.send_signal(signal.SIGHUP)
+            process.stdin.write("go on\n")
+            process.stdin.flush()
+        assert process.wait(SECONDS) == 3
 
 
 def test_the_command_ends_when_its_launcher_is_killed() -> None:
@@ -139,25 +146,54 @@ def test_a_command_that_cannot_be_started_is_reported_once() -> None:
     assert (done.returncode, done.stderr) == (126, "flyball: cannot run /: Permission denied\n")
 
 
-def test_ctrl_c_of_a_terminal_reaches_the_command_once() -> None:
-    """The terminal sends it to both processes; a second one would end a launcher of ranks before it has cleaned up."""
-    script = (
-        "import signal,time\ncount = []\nsignal.signal(2, lambda *_: count.append(1))\nprint('ready', flush=True)\n"
-        "while not count: time.sleep(0.01)\ntime.sleep(0.5)\nprint('count', len(count), flush=True)\nexit(3)"
-    )
-    child, terminal = os.forkpty()
-    if not child:
-        os.execve(FLYBALL, [FLYBALL, "run", "--max-restarts", "3", "--", sys.executable, "-c", script], environment())  # noqa: S606
-    output = b""
-    while b"ready" not in output:
-        output += os.read(terminal, 1000)
+def test_ctrl_c_of_a_terminal_ends_the_command_without_a_restart() -> None:
+    """The status is that of the command, which may save first."""
+    lines = [
+        "import time",
+        "try:",
+        "    print('ready', flush=True)",
+        "    time.sleep(600)",
+        "except KeyboardInterrupt:",
+    ]
+    script = "\n".join([*lines, "    print('saved', flush=True)", "    exit(3)"])
+    child, terminal = in_terminal([FLYBALL, "run", "--max-restarts", "3", "--", sys.executable, "-c", script])
+    read_until(terminal, b"ready")
     os.write(terminal, b"\x03")
-    while b"count" not in output or not output.endswith(b"\n"):
-        output += os.read(terminal, 1000)
+    read_until(terminal, b"saved")
     _, status = os.waitpid(child, 0)
     os.close(terminal)
     assert os.waitstatus_to_exitcode(status) == 3
-    assert b"count 1\r\n" in output
+
+
+def test_a_signal_of_the_terminal_is_known_from_one_of_a_process() -> None:
+    """The terminal sends it to the command as well. A second one would end a launcher before it has cleaned up."""
+    lines = ["import signal", "from flyball.hooks.restarts import next_signal"]
+    lines += ["signal.pthread_sigmask(signal.SIG_BLOCK, [2])", "for number in range(2):"]
+    script = "\n".join([*lines, "    print('ready', number, flush=True)", "    print(*next_signal([2]), flush=True)"])
+    child, terminal = in_terminal([sys.executable, "-c", script])
+    read_until(terminal, b"ready 0\r\n")
+    os.write(terminal, b"\x03")
+    assert b"2 True" in read_until(terminal, b"ready 1\r\n")
+    os.kill(child, signal.SIGINT)
+    assert b"2 False" in read_until(terminal, b"False")
+    os.waitpid(child, 0)
+    os.close(terminal)
+
+
+def in_terminal(words: list[str]) -> tuple[int, int]:
+    """Start a command in a terminal of its own. Return its process id, and the other end of the terminal."""
+    child, terminal = os.forkpty()
+    if not child:
+        os.execve(words[0], words, environment())  # noqa: S606
+    return child, terminal
+
+
+def read_until(terminal: int, text: bytes) -> bytes:
+    """Return what a terminal shows until this text; it fails when the command ends before."""
+    output = b""
+    while text not in output:
+        output += os.read(terminal, 1000)
+    return output
 
 
 def test_a_training_that_ran_out_of_memory_begins_with_smaller_slices(tmp_path: Path) -> None:

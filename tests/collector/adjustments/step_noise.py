@@ -42,7 +42,8 @@ class Noise:
         phase = random.uniform(0, 2 * np.pi)
         wave = self.wave * np.sin(2 * np.pi * at / self.wave_reports + phase)
         spikes = np.where(random.random(length) < self.spikes, np.log(random.uniform(1.5, 5.0, length)), 0.0)
-        return slow + white + wave + self.drift * at / 100 + spikes
+        series: Floats = slow + white + wave + self.drift * at / 100 + spikes
+        return series
 
 
 def any_noise(random: np.random.Generator) -> Noise:
@@ -88,8 +89,8 @@ def watch(before: Sequence[StepSample], after: Sequence[StepSample], limits: Eff
         assert effect is not None
         found = verdict(effect, limits, final=final)
         if found is not EffectVerdict.WAIT:
-            break
-    return Watched(effect, found, reports)
+            return Watched(effect, found, reports)
+    raise AssertionError("the last look must have a verdict")
 
 
 def watched(seed: int, slower: float, before: int | None = None) -> Watched:

@@ -152,6 +152,18 @@ def test_a_rank_that_leaves_ends_the_offer() -> None:
     assert other.state(offered) is AdjustmentState.WITHDRAWN
 
 
+def test_a_rank_that_leaves_while_its_host_had_no_stream_is_noticed() -> None:
+    """Ranks are unknown after their host's stream has ended; that they left is known when it comes back."""
+    case = CoreCase()
+    offered = case.all_answer(case.ask(), "prepared")
+    for rank in range(2):
+        case.core.host_lost(f"node-{rank}", case.now)
+    assert not case.core.left("node-0", pb.Left(run=RUN, rank=0, pid=999), case.now)
+    assert case.state(offered) is AdjustmentState.COMMITTED
+    assert case.core.left("node-0", pb.Left(run=RUN, rank=0, pid=100), case.now)
+    assert case.state(offered) is AdjustmentState.WITHDRAWN
+
+
 @pytest.mark.parametrize("stage", ["offered", "committed", "applied"])
 def test_a_restart_of_the_run_ends_what_was_in_progress(stage: str) -> None:
     """A new attempt begins with its own values: nothing of the old one goes on, and it is free for another change."""

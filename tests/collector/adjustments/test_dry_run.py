@@ -78,6 +78,18 @@ def test_checkpointing_saves_at_most_the_activations() -> None:
     assert predicted["peak_bytes_high"] == 40 * GIB
 
 
+def test_only_the_end_of_checkpointing_needs_memory() -> None:
+    """To recompute activations is always possible; to store them again needs a known peak that fits."""
+    unknown = situation(peak_bytes=None)
+    off, on = value("activation_checkpointing"), value("activation_checkpointing", True)
+    assert judge(off, True, unknown) == DryRun()
+    assert "not known" in judge(on, False, unknown).refusal
+    of = case(ranks([on]))
+    fits, full = ({"peak_bytes_high": size * GIB} for size in (70, 75))
+    assert dry_run(of, of.values[0], False, known=fits) == DryRun(fits)
+    assert "must stay free" in dry_run(of, of.values[0], False, known=full).refusal
+
+
 @pytest.mark.parametrize(("facts", "words"), [
     (host(), ""),
     (host(cores=3.0), "4 workers on 3 cores"),

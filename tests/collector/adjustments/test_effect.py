@@ -111,7 +111,7 @@ def test_a_drift_that_was_there_before_is_not_an_effect() -> None:
 
 
 def test_earlier_waves_widen_the_interval() -> None:
-    """Where step times went up and down by some percent before, a difference of that size is no evidence."""
+    """A difference is not evidence if step times went up and down by as much before."""
     random = np.random.default_rng(6)
     waves = replace(QUIET, wave=0.03, wave_reports=90).series(540, random)
     calm = QUIET.series(540, random)
@@ -195,7 +195,7 @@ def test_a_change_may_cost_what_was_predicted() -> None:
 
 
 def test_a_wide_interval_waits_for_more_reports() -> None:
-    """Where the reports do not show yet whether a change does harm, the verdict is to wait; at the end it is kept."""
+    """The verdict is to wait while the reports do not show if a change does harm. At the end there is one."""
     noise = replace(QUIET, white=0.1).series(60, np.random.default_rng(11))
     before, after = samples(noise[:40]), samples(noise[40:], first=40)
     effect = measure(before, after)

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState
-from flyball_collector.adjustments.archive import ADJUSTMENT, BEFORE
-from flyball_collector.adjustments.governor import AdjustmentRefused
+from flyball_collector.adjustments.archive import ADJUSTMENT, BEFORE, POLICY
+from flyball_collector.adjustments.governor import DELETE_EVERY_SECONDS, AdjustmentRefused
 from flyball_collector.adjustments.proposal import Proposal
 from flyball_collector.adjustments.ranks import RunValues
 from flyball_collector.adjustments.settings import AdjustmentsSettings
@@ -249,3 +249,19 @@ async def test_reasons_of_people_are_cleaned() -> None:
     adjustment = case.governor.propose(RUN, "micro_batch", 8, who="alice", why="a\x1b[31m\n" + "b" * 1000)
     assert "\x1b" not in adjustment.because
     assert len(adjustment.because) <= 500
+
+
+async def test_a_governor_that_runs_for_weeks_forgets_too() -> None:
+    """Old adjustments and policies of runs that have ended are deleted while the collector runs."""
+    case, adjustment = await applied_case()
+    case.seconds(140)
+    case.governor.set_policy(RUN, "ask", "alice")
+    case.clock.advance(2 * 86_400)
+    for rank in range(2):
+        case.governor.host_lost(f"node-{rank}")
+    for _ in range(DELETE_EVERY_SECONDS):
+        case.governor.every_second(case.clock.time_ns())
+    assert case.governor.get(adjustment.id) is None
+    await case.written()
+    assert not case.store.list_documents(ADJUSTMENT)
+    assert not case.store.list_documents(POLICY)

@@ -51,6 +51,8 @@ def why(history: list[Adjustment], settings: AdjustmentsSettings = SETTINGS, **f
         ([past(5)], {"protects": True}, ""),
         ([past(12), past(30), past(50)], {}, "3 changes in the last hour"),
         ([past(12), past(30), past(70)], {}, ""),
+        ([past(12), past(30), past(50)], {"protects": True}, ""),
+        ([past(each, protects=True) for each in (2, 3, 4)], {"protects": True}, "3 changes in the last hour"),
         ([past(15, AdjustmentState.ROLLED_BACK)], {}, "20 minutes must pass"),
         ([past(21, AdjustmentState.ROLLED_BACK)], {}, ""),
         ([past(100, AdjustmentState.ROLLED_BACK), past(900, AdjustmentState.ROLLED_BACK)], {}, "taken back 2 times"),

@@ -25,7 +25,7 @@ def test_a_sample_has_the_steps_since_the_last_one() -> None:
     """Its step time is the mean over the ranks, its tokens are those of all ranks in a step."""
     series = RunSeries()
     series.take(run(rank(0, 10, 2.0, tokens=1000), rank(1, 10, 2.0, tokens=1000)))
-    assert series.samples == ()
+    assert len(series.samples) == 0
     series.take(run(rank(0, 15, 3.0, tokens=1500), rank(1, 15, 4.0, tokens=2000)))
     (sample,) = series.samples
     assert (sample.step, sample.steps) == (15, 5)
@@ -39,7 +39,7 @@ def test_a_sample_waits_for_all_ranks() -> None:
     series = RunSeries()
     series.take(run(rank(0, 10, 2.0), rank(1, 10, 2.0)))
     series.take(run(rank(0, 15, 3.0), rank(1, 10, 2.0)))
-    assert series.samples == ()
+    assert len(series.samples) == 0
     series.take(run(rank(0, 20, 4.0), rank(1, 20, 4.0)))
     (sample,) = series.samples
     assert (sample.step, sample.steps, sample.tokens) == (20, 10, None)

@@ -1,5 +1,6 @@
 """Rows, models and trainers of adjusting_cases.py, and memory that runs out as planned."""
 
+import functools
 import sys
 import weakref
 from collections.abc import Callable
@@ -127,6 +128,7 @@ def sizes_of(one: Trainer) -> list[int]:
     return found
 
 
+@functools.cache
 def undisturbed(**more: Any) -> list[tuple[float, float]]:
     """Return the figures of a training without Flyball."""
     one = trainer(**more)

@@ -86,7 +86,7 @@ def test_a_step_that_runs_out_of_memory_is_repeated_whole(reported: Reported, ca
 
 
 def test_the_loss_of_a_repeated_step_is_reported_once(reported: Reported) -> None:
-    """What the failed pass has computed is not part of it."""
+    """The failed pass does not count: the loss is what Trainer logs."""
     loss = steps_of(reported.lines("oom-end"))[-1]["loss"]
     assert loss == pytest.approx(reported.seen["out_of_memory_at_the_end"], rel=FP32)
 

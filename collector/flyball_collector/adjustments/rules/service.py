@@ -10,6 +10,8 @@ from flyball_collector.advice.advice import Gain
 from flyball_collector.advice.amdahl import removal
 from flyball_collector.advice.levers import PUBLISHED, SampleTime, expect
 
+SERVICE_LEVERS = frozenset({"calls_per_batch", "pool", "workers"})
+
 MOST_SHARE = 0.98
 """Calls of several threads can take more time than passes."""
 
@@ -79,26 +81,29 @@ def find_grow_pool(case: RunCase, value: SharedValue) -> RuleChange | None:
 
     A pool that is too small for more workers comes before them.
     """
-    time, workers = service_time(case), case.of("workers")
-    waits = _known_waits(case)
-    if time is None:
-        return None
-    enables = workers is not None and not workers.blocked and value.number < workers.number * AT_ONCE
-    larger = value.at_least(workers.number * AT_ONCE) if enables and workers is not None else value.above(value.number)
-    if larger is None or (not enables and waits is not None and waits < _CONNECTING):
+    time, waits = service_time(case), _known_waits(case)
+    workers = _short_of(case, value)
+    larger = value.at_least(workers * AT_ONCE) if workers else value.above(value.number)
+    to = value.choice(larger) if larger is not None and larger > value.number else None
+    if time is None or larger is None or to is None or (not workers and waits is not None and waits < _CONNECTING):
         return None
     low, high = 1.0, PUBLISHED["tune_pool"].upper
     if waits is not None:
         found = expect(time.parts, calls=1, into=1, workers=1, cores=time.cores).tune_pool
         low, high = found.lower, found.upper
-    if enables and workers is not None:
-        high = max(high, _workers_gain(time, workers.number, larger).upper)
-    to = value.choice(larger)
     known = "no figure of the pool" if waits is None else f"calls wait for a connection {percent(waits)} of their time"
     because = f"{percent(time.in_calls)} of the time passes in calls; {known}"
-    if enables and workers is not None:
-        because += f"; more than {workers.number:g} workers need more than {value.number:g}"
-    return None if to is None or larger <= value.number else RuleChange(to=to, because=because, gain=(low, high))
+    if workers:
+        high = max(high, _workers_gain(time, workers, larger).upper)
+        because += f"; more than {workers:g} workers need more than {value.number:g}"
+    return RuleChange(to=to, because=because, gain=(low, high))
+
+
+def _short_of(case: RunCase, pool: SharedValue) -> float:
+    """Return the present number of workers if the pool is too small for more of them; otherwise 0."""
+    workers = case.of("workers")
+    short = workers is not None and not workers.blocked and pool.number < workers.number * AT_ONCE
+    return workers.number if short and workers is not None else 0.0
 
 
 def _known_waits(case: RunCase) -> float | None:

@@ -25,6 +25,21 @@ def test_heat_throttles_by_as_much_as_is_urgent(left: float, slowed: bool, to: f
     assert to_of(find("throttle_heat", [value("throttle")], hot)) == to
 
 
+@pytest.mark.parametrize(("facts", "words"), [
+    ({"slowed_by_heat": True}, "clocks fall because of heat"),
+    ({"temperature_margin_celsius": 2.0}, "the hottest GPU is 2 °C below the temperature at which clocks fall"),
+    ({"temperature_margin_celsius": None, "heat_seconds_left": 40.0}, "clocks are forecast to fall in 40 s"),
+])  # fmt: skip
+def test_the_reason_names_what_was_measured(facts: dict[str, float], words: str) -> None:
+    """People read why the run is slowed down."""
+    change = find("throttle_heat", [value("throttle")], situation(**facts))
+    assert change is not None
+    assert change.because == words
+    assert set(change.predicted) == (
+        set() if facts.get("temperature_margin_celsius", 30.0) is None else {"margin_celsius"}
+    )
+
+
 def test_a_forecast_that_is_over_raises_nothing() -> None:
     """A condition stays active for a minute; the throttle follows this second's forecast."""
     assert find("throttle_heat", [value("throttle")], situation(event("thermal_slowdown"))) is None

@@ -59,7 +59,9 @@ def test_a_pool_comes_before_the_workers_that_need_it(
     """Workers get no more than the connections serve; a pool that is too small for more of them is enlarged first."""
     values = [value("pool", pool, choices=(1, 2, 4, 8, 16)), value("workers", workers)]
     found = situation(**WAITS)
-    assert to_of(find("grow_pool", values, found)) == larger_pool
+    change = find("grow_pool", values, found)
+    assert to_of(change) == larger_pool
+    assert change is None or ("need more than" in change.because) is (pool < 4 * workers)
     assert to_of(find("add_workers", values, found)) == more_workers
 
 
