@@ -246,10 +246,10 @@ def main() -> NoReturn:
     rest = b""
     while True:
         if select.select([0], [], [], 0.05)[0]:
-            read = os.read(0, 65536)  # a buffer would hide the next lines from select
-            if not read:
+            chunk = os.read(0, 65536)  # a buffer would hide the next lines from select
+            if not chunk:
                 os._exit(0)
-            *lines, rest = (rest + read).split(b"\n")
+            *lines, rest = (rest + chunk).split(b"\n")
             for order in map(json.loads, lines):
                 pids = [_fork(order["name"], rank, Path(order["folder"]), order["port"]) for rank in range(RANKS)]
                 ranks.update({pid: (order["name"], rank) for rank, pid in enumerate(pids)})

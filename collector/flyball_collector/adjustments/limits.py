@@ -114,7 +114,7 @@ def _too_soon_after_a_refusal(same: Sequence[Adjustment], settings: AdjustmentsS
 def _too_many(
     changes: Sequence[Adjustment], lever: str, settings: AdjustmentsSettings, now_ns: int, *, protects: bool
 ) -> str:
-    """Return why not: levers that only cost time, changes that protect, and all others are counted apart."""
+    """Return why not: levers that only cost time, changes that protect, and all others have counts of their own."""
     at_once = lever in AT_ONCE
     limit = AT_ONCE_PER_HOUR if at_once else settings.max_per_hour
     recent = [

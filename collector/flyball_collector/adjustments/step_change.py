@@ -89,7 +89,7 @@ def _correlation(design: Floats, values: Floats) -> float:
         return 0.0
     found = float(residuals[1:] @ residuals[:-1]) / power
     found += (1 + (design.shape[1] + 1) * max(0.0, found)) / len(values)
-    return min(max(found, 0.0), _MOST_CORRELATED)
+    return float(min(max(found, 0.0), _MOST_CORRELATED))
 
 
 def _solve(design: Floats, values: Floats, correlation: float, second: int) -> _Fit:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from flyball_collector.diagnosis.kinds import BY_NAME
 from flyball_collector.diagnosis.number_format import duration
+from flyball_collector.notify.adjustment_kinds import WAITS_FOR_APPROVAL, meaning
 from flyball_collector.timeline.entry import Entry
 
 _MAX_LABEL = 256
@@ -25,8 +25,10 @@ class Links:
         return f"{base}/#/host/{quote(entry.host, safe='')}" if entry.host else f"{base}/"
 
     def runbook(self, entry: Entry) -> str:
-        """Return the address of the runbook."""
-        return f"{self.runbook_url.rstrip('/')}/{alert_name(entry)}.md" if self.runbook_url else ""
+        """Return the address of the runbook. There is none for an adjustment that waits: its text has the command."""
+        if not self.runbook_url or entry.kind == WAITS_FOR_APPROVAL:
+            return ""
+        return f"{self.runbook_url.rstrip('/')}/{alert_name(entry)}.md"
 
 
 _ALERTS = {
@@ -83,17 +85,11 @@ def labels(entry: Entry, *, severity: str = "") -> dict[str, str]:
 def annotations(entry: Entry, links: Links) -> dict[str, str]:
     """Return the texts for people: the meaning of the kind, the observation and the runbook."""
     texts = {
-        "summary": summary(entry.kind),
+        "summary": meaning(entry.kind),
         "description": description(entry),
         "runbook_url": links.runbook(entry),
     }
     return {name: value for name, value in texts.items() if value}
-
-
-def summary(kind: str) -> str:
-    """Return the meaning of a kind."""
-    known = BY_NAME.get(kind)
-    return known.meaning if known else kind
 
 
 def description(entry: Entry) -> str:

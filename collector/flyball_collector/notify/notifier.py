@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2s
 from urllib.parse import urlsplit
 
@@ -11,6 +11,7 @@ import structlog
 from flyball_collector.diagnosis.kinds import Severity
 from flyball_collector.notify.alert_text import Links
 from flyball_collector.notify.alertmanager import PATH, AlertmanagerPlan
+from flyball_collector.notify.conditions import NotifiedConditions
 from flyball_collector.notify.http_post import Target
 from flyball_collector.notify.outbox import NOTIFIED, WAITING, Outbox
 from flyball_collector.notify.sender import NotificationSender, Receiver
@@ -42,14 +43,16 @@ class Notifier:
         clock: Callable[[], int],
     ) -> None:
         self.silences = Silences()
+        self.loaded = asyncio.Event()
+        self._ended: list[Entry] = []
         self._journal = journal
-        self._active = active
+        self._active = NotifiedConditions(active)
         self._store = store
         self._clock = clock
         links = Links(_checked("external_url", settings.external_url), _checked("runbook_url", settings.runbook_url))
         self.senders = tuple(
             NotificationSender(
-                receiver, Outbox(receiver.name, minimum), plan, journal, active, self.silences, metrics, clock
+                receiver, Outbox(receiver.name, minimum), plan, journal, self._active, self.silences, metrics, clock
             )
             for receiver, minimum, plan in (*_alertmanagers(settings, links), *_webhooks(settings, links))
         )
@@ -64,6 +67,20 @@ class Notifier:
                 sender.wake()
         return puts
 
+    def load_adjustments(self, active: Iterable[Entry], ended: Iterable[Entry]) -> None:
+        """Take the conditions about adjustments from before a restart, before `load`.
+
+        The ends are sent to receivers that know the conditions.
+        """
+        self._active.of_adjustments.load(active)
+        self._ended += ended
+
+    def report(self, entry: Entry) -> None:
+        """Notify of a condition that is not in the timeline: one about an adjustment."""
+        puts = self.entry_added(entry, self._active.of_adjustments.update(entry))
+        if puts:
+            self._journal.add(puts)
+
     async def load(self) -> None:
         """Load waiting notifications from the store, and queue active conditions that were never notified."""
         delay = 0.25
@@ -76,6 +93,8 @@ class Notifier:
         outdated += self._distribute(waiting, notified)
         if outdated:
             self._journal.add((), outdated)
+        for entry in self._ended:
+            self.report(entry)
         active = {entry.condition for entry in self._active.all()}
         for sender in self.senders:
             stale = [c for c in sender.outbox.notified if c not in active and not sender.outbox.waits_for(c)]
@@ -83,6 +102,7 @@ class Notifier:
         for entry in self._active.all():
             if puts := self._catch_up(entry):
                 self._journal.add(puts)
+        self.loaded.set()
 
     async def run(self) -> None:
         """Run until cancelled."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from flyball_collector.diagnosis.event import State
-from flyball_collector.diagnosis.kinds import BY_NAME, Severity
+from flyball_collector.diagnosis.kinds import Severity
+from flyball_collector.notify.adjustment_kinds import is_notified
 from flyball_collector.timeline.entry import Entry
 from flyball_collector.timeline.entry_documents import Name, Put
 
@@ -99,8 +100,7 @@ class Outbox:
         return (waiting.entry for waiting in self.waiting.values())
 
     def _wants(self, entry: Entry, before: Entry | None) -> bool:
-        kind = BY_NAME.get(entry.kind)
-        if kind is None or not kind.notifies or not entry.condition:
+        if not is_notified(entry.kind) or not entry.condition:
             return False
         if entry.state == State.CLEARED:
             return self.knows(entry.condition)

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import structlog
 
 from flyball_collector.diagnosis.event import State
+from flyball_collector.notify.conditions import NotifiedConditions
 from flyball_collector.notify.http_post import Answer, PostError, Target, origin, post, secret
 from flyball_collector.notify.message import Message, MessagePlan
 from flyball_collector.notify.outbox import Outbox
 from flyball_collector.notify.silences import Silences
 from flyball_collector.notify.webhook import SIGNATURE, signature
 from flyball_collector.own_metrics import OwnMetrics
-from flyball_collector.timeline.active_entries import ActiveEntries
 from flyball_collector.timeline.entry import Entry
 from flyball_collector.timeline.journal import Journal
 
@@ -50,7 +50,7 @@ class NotificationSender:
         outbox: Outbox,
         plan: MessagePlan,
         journal: Journal,
-        active: ActiveEntries,
+        active: NotifiedConditions,
         silences: Silences,
         metrics: OwnMetrics,
         clock: Callable[[], int],

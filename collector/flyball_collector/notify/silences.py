@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
+from flyball_collector.notify.adjustment_kinds import ADJUSTMENT_KINDS
 from flyball_collector.notify.alert_text import labels
 from flyball_collector.timeline.entry import Entry
 from flyball_daemon.suggestion import suggestion
@@ -70,7 +71,7 @@ class Silences:
         return next((silence for silence in self.active(now_ns) if silence.matches(entry)), None)
 
 
-_KNOWN = {"kind": tuple(BY_NAME), "severity": tuple(each.word for each in Severity)}
+_KNOWN = {"kind": (*BY_NAME, *ADJUSTMENT_KINDS), "severity": tuple(each.word for each in Severity)}
 """Closed lists: a pattern that matches none of them would never match anything."""
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from flyball_collector.notify.alert_text import Links, alert_name, description, summary
+from flyball_collector.notify.adjustment_kinds import meaning
+from flyball_collector.notify.alert_text import Links, alert_name, description
 from flyball_collector.notify.message import Message
 from flyball_collector.timeline.entry import Entry
 from flyball_collector.timeline.entry_answer import EntryAnswer, entry_answer
@@ -126,7 +127,7 @@ class WebhookPlan:
     def _event(self, entry: Entry) -> WebhookEvent:
         return WebhookEvent(
             alert=alert_name(entry),
-            summary=summary(entry.kind),
+            summary=meaning(entry.kind),
             description=description(entry),
             url=self._links.page(entry),
             runbook_url=self._links.runbook(entry),

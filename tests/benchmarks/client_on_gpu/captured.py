@@ -79,7 +79,7 @@ def captures(torch: Any, agent: StandinAgent) -> Iterator[tuple[bool, str]]:
         )
         facts = record(MemoryCapture())
         held = sum(each["allocated_size"] for each in facts["cuda"]["snapshot"]["segments"])
-        yield held == torch.cuda.memory_allocated(), f"the snapshot holds {held:,} bytes, as PyTorch says"
+        yield held == torch.cuda.memory_allocated(), f"the snapshot holds {held:,} bytes, as PyTorch reports"
 
 
 def measured_run(torch: Any, agent: StandinAgent) -> Iterator[tuple[bool, str]]:

@@ -9,7 +9,7 @@ from flyball_collector.http.testing import make_parts
 
 
 class LoadedGovernor:
-    """What a governor has loaded, and what it reports."""
+    """Has loaded adjustments, and reports changes."""
 
     def __init__(self, *adjustments: Adjustment) -> None:
         self._known = {each.id: each for each in adjustments}
@@ -31,7 +31,7 @@ class LoadedGovernor:
 
 
 async def test_only_changes_after_a_start_are_noted_and_counted() -> None:
-    """What was stored is known: it is shown in the figures, but neither noted nor counted again."""
+    """Stored adjustments are in the figures, but are neither noted nor counted again."""
     parts = make_parts()
     measured = some_adjustment(AdjustmentState.APPLIED, changed_ns=parts.clock())
     governor = LoadedGovernor(measured, some_adjustment(id="2", effect=faster(1.5), changed_ns=parts.clock()))
