@@ -9,7 +9,7 @@ from pathlib import Path
 
 import structlog
 
-from flyball_collector.adjustments.alerts import load_alerts, run_alerts
+from flyball_collector.adjustments.alerts import follow_adjustments
 from flyball_collector.adjustments.governor import Governor
 from flyball_collector.adjustments.reporting import report_adjustments
 from flyball_collector.adjustments.rule_source import RuleSource
@@ -142,7 +142,7 @@ class Collector:
         stack.callback(captures.shut_down)
         events = Events(settings, store, self._fleet, self._diagnosis, self._start_up, self._metrics, time.time_ns)
         governor, adjust = await self._governor(store, events)
-        alerts = None if governor is None else load_alerts(governor, events.notifier, time.time_ns)
+        alerts = None if governor is None else follow_adjustments(governor, events.notifier, time.time_ns)
         ingest = IngestServer(
             settings,
             self._fleet,
@@ -172,9 +172,8 @@ class Collector:
             background = self._background(tasks, ingest, events, waste, captures)
             if governor is not None:
                 background.append(tasks.create_task(governor.run(), name="governor"))
-            if governor is not None and alerts is not None:
-                watching = run_alerts(governor, events.notifier, alerts, time.time_ns)
-                background.append(tasks.create_task(watching, name="adjustment-alerts"))
+            if alerts is not None:
+                background.append(tasks.create_task(alerts(), name="adjustment-alerts"))
             http = tasks.create_task(
                 serve(
                     application,

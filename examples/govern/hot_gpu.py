@@ -11,7 +11,8 @@ RELEASE_CELSIUS = 80.0
 IDLE_WATTS, BUSY_WATTS = 90.0, 610.0
 SLOWED_SPEED, SLOWED_POWER = 0.4, 0.6
 """Speed and dynamic power while slowed down. The clocks fall "by a factor of 2 or more" according to the documentation
-of NVML (nvmlClocksEventReasonHwThermalSlowdown); power falls less, because memory and leakage do not follow the core clock."""
+of NVML (nvmlClocksEventReasonHwThermalSlowdown); power falls less, because memory and leakage do not follow the core
+clock."""
 
 SECONDS = 60.0
 """Time constant of the heat sink: tens of seconds are usual for air coolers."""

@@ -131,8 +131,9 @@ def _figures(found: RunAnswer) -> Table:
         grid.add_row(
             "out of memory", plural(overall["oom_retries"], "part"), Text("repeated in smaller ones", style="dim")
         )
-    if slowed := (recent.get("throttled_seconds") or 0.0) + (recent.get("paused_seconds") or 0.0):
-        grid.add_row("throttled", amount(slowed, "seconds"), Text("between the last minute's steps", style="dim"))
+    for name in ("throttled", "paused"):
+        if slept := recent.get(f"{name}_seconds"):
+            grid.add_row(name, amount(slept, "seconds"), Text("between the last minute's steps", style="dim"))
     if found["allocated_peak_bytes"] is not None:
         reserved = found["reserved_peak_bytes"]
         more = "" if reserved is None else f"{amount(reserved, 'bytes')} reserved"

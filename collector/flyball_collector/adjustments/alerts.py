@@ -6,7 +6,7 @@ groups alerts for some minutes and never sends one that was resolved in the mean
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import Protocol
 
 import msgspec
@@ -15,6 +15,7 @@ from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState
 from flyball_collector.adjustments.reporting import ReportedAdjustments
 from flyball_collector.adjustments.timeline_notes import REMEMBERED, note_of
 from flyball_collector.diagnosis.event import State
+from flyball_collector.notify.adjustment_kinds import WAITS_FOR_APPROVAL
 from flyball_collector.timeline.entry import Entry, entry_id
 
 ACTIVE_SECONDS = 3600
@@ -84,24 +85,21 @@ class AdjustmentAlerts:
             self._active[adjustment.id] = alert
 
 
-async def run_alerts(
-    governor: ReportedAdjustments, receivers: AlertReceivers, alerts: AdjustmentAlerts, clock: Callable[[], int]
-) -> None:
-    """Report changes of adjustments from now on. Run until cancelled."""
-    governor.on_change(alerts.take)
-    await receivers.loaded.wait()
-    while True:
-        alerts.update(clock())
-        await asyncio.sleep(UPDATE_SECONDS)
-
-
-def load_alerts(
+def follow_adjustments(
     governor: ReportedAdjustments, receivers: AlertReceivers, clock: Callable[[], int]
-) -> AdjustmentAlerts:
-    """Load the conditions from before a restart into the notifier. Return what reports further ones."""
+) -> Callable[[], Coroutine[None, None, None]]:
+    """Load the conditions from before a restart into the notifier. Return what reports further ones until cancelled."""
     alerts = AdjustmentAlerts(receivers.report)
     receivers.load_adjustments(*alerts.load(governor.find(limit=REMEMBERED), clock()))
-    return alerts
+    governor.on_change(alerts.take)
+
+    async def run() -> None:
+        await receivers.loaded.wait()
+        while True:
+            alerts.update(clock())
+            await asyncio.sleep(UPDATE_SECONDS)
+
+    return run
 
 
 def alert_of(adjustment: Adjustment) -> Entry | None:
@@ -142,7 +140,7 @@ def _ends(adjustment: Adjustment, now_ns: int) -> Iterator[Entry]:
 
 
 def _is_old(alert: Entry, now_ns: int) -> bool:
-    return alert.kind != "adjustment_proposed" and now_ns - alert.raised_ns >= _ACTIVE_NS
+    return alert.kind != WAITS_FOR_APPROVAL and now_ns - alert.raised_ns >= _ACTIVE_NS
 
 
 def _condition(kind: str, adjustment: Adjustment) -> str:

@@ -29,8 +29,8 @@ second one. A loss of 5 % (factor 0.952) is found, and noise around 1 is not."""
 
 _EXACT = 0.02
 _VAGUE = 0.04
-"""Half widths of the interval, of the logarithm: up to the first one the two cases above can be distinguished; beyond the
-second one they cannot even at the end."""
+"""Half widths of the interval, of the logarithm: up to the first one the two cases above can be distinguished; beyond
+the second one they cannot even at the end."""
 
 _EARLY = 1.4
 """While the interval is wider, more reports will come, and each look may show harm by chance: then the whole interval,

@@ -95,6 +95,7 @@ class Notifier:
             self._journal.add((), outdated)
         for entry in self._ended:
             self.report(entry)
+        self._ended.clear()
         active = {entry.condition for entry in self._active.all()}
         for sender in self.senders:
             stale = [c for c in sender.outbox.notified if c not in active and not sender.outbox.waits_for(c)]

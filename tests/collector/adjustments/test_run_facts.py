@@ -4,11 +4,13 @@ import pytest
 
 from flyball_collector.adjustments.run_facts import RunFacts
 from flyball_collector.adjustments.run_situation import RunSituation
+from flyball_collector.diagnosis.conditions import ActiveCondition
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.thermal_slowdown import ThermalSlowdown
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.engine.testing.hosts import SimulatedFleet
 from flyball_proto.v1 import telemetry_pb2 as pb
+from tests.collector.adjustments.rules.runs import event
 
 GIB = 1024.0**3
 
@@ -182,3 +184,17 @@ def test_conditions_of_a_lost_gpu_stay_with_its_run() -> None:
     assert Subject("a", "GPU-0") in {one.subject for one in active}
     assert facts(fleet, meter).has("thermal_slowdown")
     assert not facts(fleet).has("thermal_slowdown")
+
+
+def test_advice_about_the_hosts_of_the_run_counts() -> None:
+    """The advice about another host is not about this run."""
+    fleet = fleet_with_gpus(20.0)
+    fleet.host("b")
+    fleet.report(report(2))
+    fleet.report(report(2, "other", pid=8), host="b")
+    fleet.step()
+    trouble = ActiveCondition(event("power_brake"))
+    rules = {one.rule for one in fleet.diagnosis.advisor.consider(fleet.view, [trouble])}
+    assert "check_power_supply" in rules
+    assert {one.rule for one in facts(fleet).advice} == rules
+    assert facts(fleet, run="other").advice == ()

@@ -4,8 +4,9 @@ from pathlib import Path
 
 from flyball_collector.diagnosis.kinds import KINDS, Severity
 from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.notify.adjustment_kinds import ADJUSTMENT_KINDS, WAITS_FOR_APPROVAL
 from flyball_collector.notify.alert_text import Links, alert_name, annotations, description, labels
-from flyball_collector.timeline.entry import entry_of
+from flyball_collector.timeline.entry import Entry, entry_of
 from flyball_collector.timeline.testing import cleared, make_event
 
 RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks"
@@ -74,3 +75,17 @@ def test_alert_names_are_those_of_the_rules_and_runbooks() -> None:
                 entry = entry_of(make_event(kind.name, severity=severity, subject=subject))
                 assert (RUNBOOKS / f"{alert_name(entry)}.md").exists(), kind.name
     assert alert_name(entry_of(make_event("load_imbalance"))) == "FlyballRunLoadImbalance"
+
+
+def test_kinds_of_adjustments_have_texts_and_runbooks() -> None:
+    """Their meanings are the summaries of their runbooks; one that waits for approval needs no runbook."""
+    links = Links(runbook_url="https://docs.example")
+    for kind, meaning in ADJUSTMENT_KINDS.items():
+        entry = Entry(id="1", time_ns=1, state="raised", kind=kind, condition="1", run="r")
+        texts = annotations(entry, links)
+        assert texts["summary"] == meaning
+        runbook = RUNBOOKS / texts.get("runbook_url", "").removeprefix("https://docs.example/")
+        if kind == WAITS_FOR_APPROVAL:
+            assert "runbook_url" not in texts
+        else:
+            assert meaning in runbook.read_text(encoding="utf-8")

@@ -123,6 +123,8 @@ def test_near_the_memory_limit_ranks_reduce_explicitly() -> None:
     assert to_of(find("reduce_explicitly", ranks(reduction, reduction), situation(faults=(fault(),)))) is True
     assert find("reduce_explicitly", ranks(reduction, reduction), situation(peak_bytes=71 * GIB)) is None
     assert find("reduce_explicitly", ranks(reduction), near) is None
+    for unknown in (situation(peak_bytes=None), situation(memory_total_bytes=None)):
+        assert find("reduce_explicitly", ranks(reduction, reduction), unknown) is None
 
 
 @pytest.mark.parametrize(("share", "to"), [(0.74, False), (0.8, None), (0.9, None)])
