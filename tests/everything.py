@@ -21,12 +21,13 @@ ROOT = Path(__file__).parents[1]
 
 LONGEST_FIRST = (
     "faults",
+    "end_to_end",
     "collector/diagnosis",
     "collector",
     "client",
     "outside",
+    "faults/adjustments",
     "outside/frameworks",
-    "end_to_end",
     "audit",
     "planner",
     "deploy",

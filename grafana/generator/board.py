@@ -151,15 +151,24 @@ def link(title: str, dashboard: str, *variables: str) -> DashboardLink:
 
 def active_conditions(color: str, name: str, selector: str, *, enable: bool = True) -> AnnotationQuery:
     """Mark the times in which conditions are active."""
+    text = "{{severity}} {{instance}} {{gpu}} {{resource}} {{run}} {{rank}}"
+    active = f"flyball_condition_active{selector}"
+    return periods(color, name, active, "{{kind}}", text, tags="kind,severity", enable=enable)
+
+
+def periods(
+    color: str, name: str, expression: str, title: str, text: str, *, tags: str, enable: bool = True
+) -> AnnotationQuery:
+    """Mark the times in which the expression has a value."""
     return AnnotationQuery(
         name=name,
         datasource=DATASOURCE,
         enable=enable,
         icon_color=color,
-        expr=f"flyball_condition_active{selector}",
-        title_format="{{kind}}",
-        text_format="{{severity}} {{instance}} {{gpu}} {{resource}} {{run}} {{rank}}",
-        tag_keys="kind,severity",
+        expr=expression,
+        title_format=title,
+        text_format=text,
+        tag_keys=tags,
         step="15s",
     )
 

@@ -3,7 +3,7 @@
 from grafana_foundation_sdk.models.common import StackingMode
 from grafana_foundation_sdk.models.dashboard import Dashboard, Panel
 
-from grafana.generator import diagnosis, style
+from grafana.generator import adjustments, diagnosis, style
 from grafana.generator.board import (
     BOTH_JOBS,
     Section,
@@ -19,6 +19,7 @@ from grafana.generator.panels import bars, column, graph, heat, history, linked,
 from grafana.generator.queries import JOB, host, increase, now, over, rate, rows
 
 ALL_HOSTS = host()
+OF_RUNS = f"{{{JOB}}}"
 FAILING = host(reason="=~failed|timed_out|stale|denied|unknown")
 WASTED = increase("flyball_wasted_gpu_seconds_total", ALL_HOSTS, "$__range")
 BUSY_LEVELS = 10
@@ -32,6 +33,7 @@ def fleet() -> Dashboard:
         Section("Risks and active problems", risk_panels()),
         Section("Hosts", [worst_hosts()]),
         Section("Runs", [runs()]),
+        Section("Adjustments", adjustment_panels()),
         Section("Waste and energy", waste_panels()),
         Section("Unavailable readings and versions", collection_panels(), collapsed=True),
     ]
@@ -51,6 +53,7 @@ def fleet() -> Dashboard:
                 "Collector started",
                 "{{instance}}",
             ),
+            adjustments.marks(OF_RUNS),
         ],
         links=[link("Collector", "collector")],
         span="now-6h",
@@ -260,7 +263,6 @@ def worst_hosts() -> Panel:
 
 def runs() -> Panel:
     """Return the table of runs, which links to each run."""
-    everything = f"{{{JOB}}}"
     return listing(
         "Runs",
         "Trainings that report their steps. If the step of the slowest rank is far above the median, that rank is a "
@@ -273,11 +275,11 @@ def runs() -> Panel:
             "Value #D": "Remaining",
             "Value #E": "GPU-hours wasted",
         },
-        rows(f"max by (run) (flyball_run_ranks{everything})"),
-        rows(f"max by (run) (flyball_run_step_median_seconds{everything})"),
-        rows(f"max by (run) (flyball_run_slowest_step_seconds{everything})"),
-        rows(f"max by (run) (flyball_run_remaining_seconds{everything})"),
-        rows(f"sum by (run) ({increase('flyball_run_wasted_gpu_seconds_total', everything, '$__range')}) / 3600"),
+        rows(f"max by (run) (flyball_run_ranks{OF_RUNS})"),
+        rows(f"max by (run) (flyball_run_step_median_seconds{OF_RUNS})"),
+        rows(f"max by (run) (flyball_run_slowest_step_seconds{OF_RUNS})"),
+        rows(f"max by (run) (flyball_run_remaining_seconds{OF_RUNS})"),
+        rows(f"sum by (run) ({increase('flyball_run_wasted_gpu_seconds_total', OF_RUNS, '$__range')}) / 3600"),
         sort="GPU-hours wasted",
         overrides={
             "Run": linked("Run", diagnosis.TO_RUN),
@@ -289,6 +291,11 @@ def runs() -> Panel:
         span=24,
         height=8,
     )
+
+
+def adjustment_panels() -> list[Panel]:
+    """Return the changes that the collector makes in runs."""
+    return [*adjustments.in_progress(), *adjustments.outcomes(OF_RUNS, spans=(7, 8))]
 
 
 def waste_panels() -> list[Panel]:

@@ -3,7 +3,7 @@
 from grafana_foundation_sdk.models.common import StackingMode
 from grafana_foundation_sdk.models.dashboard import Dashboard, Panel
 
-from grafana.generator import diagnosis, style
+from grafana.generator import adjustments, diagnosis, style
 from grafana.generator.board import (
     BOTH_JOBS,
     Choice,
@@ -44,6 +44,7 @@ def runs() -> Dashboard:
             diagnosis.advice(RUN_AND_HOSTS),
             diagnosis.advice_over_time(RUN_AND_HOSTS),
         ]),
+        Section("Adjustments", adjustments.outcomes(RUN)),
         Section("GPUs of its hosts", gpu_panels()),
         Section("Waste", waste_panels()),
     ]  # fmt: skip
@@ -62,6 +63,7 @@ def runs() -> Dashboard:
             active_conditions(
                 "purple", "Critical conditions of its hosts", host(severity="critical", run=""), enable=False
             ),
+            adjustments.marks(RUN),
         ],
         links=[link("Fleet", "fleet"), link("Hosts", "host", "instance"), link("GPUs", "gpu", "instance")],
     )

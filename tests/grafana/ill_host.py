@@ -186,9 +186,18 @@ def value(values: dict[str, Value], column: Column, seconds: float) -> float:
 class IllHost:
     """Sends a record each second while its context is open."""
 
-    def __init__(self, port: int, host: str, ranks: Sequence[int], values: dict[str, Value]) -> None:
+    def __init__(
+        self,
+        port: int,
+        host: str,
+        ranks: Sequence[int],
+        values: dict[str, Value],
+        diverged: Callable[[], pb.StepReport] | None = None,
+    ) -> None:
+        """Create a host with some ranks of the common run. `diverged` returns what a second run reports each second."""
         self.host = host
         self._ranks, self._values, self._is_sick = ranks, values, values is SICK
+        self._diverged = diverged
         self._agent = RawAgent(port, host)
         self._columns = columns(host)
         self._layout = Layout(self._columns)
@@ -233,7 +242,7 @@ class IllHost:
             validity=validity,
             unavailable=digest(self._unavailable),
             tenancy=digest(self._tenancy),
-            steps=[*(self._steps(rank, sequence) for rank in self._ranks), *self._others(sequence)],
+            steps=[*(self._steps(rank, sequence) for rank in self._ranks), *self._others()],
             events=self._events(sequence),
             gpu_processes=[
                 pb.GpuProcess(
@@ -264,11 +273,13 @@ class IllHost:
             section_seconds={"data": 0.4, "forward": forward, "communication": 0.55 - forward, "optimizer": 0.05},
         )
 
-    def _others(self, sequence: int) -> list[pb.StepReport]:
-        """Report, on the sick host, a second run whose loss is NaN."""
-        bad = pb.StepReport(run=DIVERGED, world_size=1, pid=2000, step=sequence + 1, steps=1, step_seconds=1.0)
+    def _others(self) -> list[pb.StepReport]:
+        """Report a second run whose loss is NaN."""
+        if self._diverged is None:
+            return []
+        bad = self._diverged()
         bad.loss = math.nan
-        return [bad] if self._is_sick else []
+        return [bad]
 
     def _events(self, sequence: int) -> list[pb.HostEvent]:
         if not self._is_sick or sequence not in {3, 20}:

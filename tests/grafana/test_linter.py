@@ -28,8 +28,19 @@ class Exclusion:
 
 OF_RUNS = "series of runs do not belong to a host; their instance is the scraped collector"
 TOTALS = "a total over the time range that the user chose, not a rate: $__range is intended"
+RARE = "there are a few adjustments an hour, so the hour before each point is counted"
+FIRST = "the first adjustment, which begins a series, is counted by its value, because `increase` leaves it out"
 EXCLUSIONS = (
-    Exclusion("target-instance", "flyball-fleet", ("Runs",), OF_RUNS),
+    Exclusion(
+        "target-instance",
+        "flyball-fleet",
+        ("Runs", "Waiting for approval", "Adjustments in progress", "Outcomes of adjustments", "Measured gain"),
+        OF_RUNS,
+    ),
+    Exclusion("target-rate-interval", "flyball-fleet", ("Outcomes of adjustments",), RARE, ("increase [1h]",)),
+    Exclusion("target-rate-interval", "flyball-run", ("Outcomes of adjustments",), RARE, ("increase [1h]",)),
+    Exclusion("target-counter-agg", "flyball-fleet", ("Outcomes of adjustments",), FIRST),
+    Exclusion("target-counter-agg", "flyball-run", ("Outcomes of adjustments",), FIRST),
     Exclusion("target-rate-interval", "flyball-fleet", ("Runs",), TOTALS, ("increase [$__range]",)),
     Exclusion(
         "target-rate-interval",
@@ -80,6 +91,8 @@ EXCLUSIONS = (
             "Problems over time",
             "Advice",
             "Advice over time",
+            "Outcomes of adjustments",
+            "Measured gain",
             "GPU-hours wasted by cause",
             "GPUs wasted, by cause",
         ),

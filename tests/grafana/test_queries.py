@@ -13,6 +13,7 @@ import pytest
 
 from flyball_agent.standin.scenarios import start_standin
 from flyball_proto.v1 import telemetry_pb2 as pb
+from tests.grafana.adjusted_rank import SETTINGS, AdjustedRank
 from tests.grafana.dashboards import NAMES, Query, queries, read, variables
 from tests.grafana.ill_host import DIVERGED, GPUS, RANKS, RUN, SICK, SLOW, IllHost, uuid
 from tests.grafana.linter import selectors
@@ -63,6 +64,7 @@ def make_scene(folder: Path, stack: ExitStack) -> dict[str, Prometheus]:
         "notify.webhook.group_wait_seconds": 0,
         "diagnosis.runs.straggler_seconds": 5,
         "diagnosis.waste.price_per_gpu_hour": 2.5,
+        **SETTINGS,
     }
     collector = stack.enter_context(Collector(folder / "collector", settings)).start_ready()
     send_bad_data(collector.grpc_port)
@@ -70,7 +72,8 @@ def make_scene(folder: Path, stack: ExitStack) -> dict[str, Prometheus]:
     stack.enter_context(Agent(folder / "agent", collector.grpc_port, real)).start()
     half = RANKS // 2
     stack.enter_context(IllHost(collector.grpc_port, "slow-1", range(half), SLOW))
-    stack.enter_context(IllHost(collector.grpc_port, "sick-1", range(half, RANKS), SICK))
+    diverged = stack.enter_context(AdjustedRank(collector, "sick-1", DIVERGED, pid=2000))
+    stack.enter_context(IllHost(collector.grpc_port, "sick-1", range(half, RANKS), SICK, diverged.second))
     found: dict[str, Prometheus] = {}
     for way, each_host in SCRAPING.items():
         prometheus = Prometheus(folder / way.replace(" ", "-"), collector.http_port, each_host=each_host)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flyball.adjustments.checkpoints import DEFAULT_STEPS, MeasuredCheckpoint
 from flyball.adjustments.restart_state import can_remember, remember, remembered
-from flyball.adjustments.value import BAD_DECLARATION, LATER, MAX_CHOICES, AdjustableValue
+from flyball.adjustments.value import LATER, MAX_CHOICES, AdjustableValue
 from flyball.adjustments.veto import Veto
 
 TYPE_CHECKING = False
@@ -126,7 +126,7 @@ def _valid_value(run: Run, name: str, initial: Any, *, first_choice: bool = Fals
         value = AdjustableValue(name, initial, **options)
     except Exception:  # noqa: BLE001  it must not reach the training
         value = AdjustableValue("", initial)
-    if value.blocked == BAD_DECLARATION:
+    if not value.is_valid:
         run.add_dropped()
         _warn(name)
     return value

@@ -133,7 +133,7 @@ def _figures(found: RunAnswer) -> Table:
         )
     for name in ("throttled", "paused"):
         if slept := recent.get(f"{name}_seconds"):
-            grid.add_row(name, amount(slept, "seconds"), Text("between the last minute's steps", style="dim"))
+            grid.add_row(name, amount(slept, "seconds"), Text("between the latest steps", style="dim"))
     if found["allocated_peak_bytes"] is not None:
         reserved = found["reserved_peak_bytes"]
         more = "" if reserved is None else f"{amount(reserved, 'bytes')} reserved"

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 CLIENT = "flyball 0.1.0"
 """The version of the package. Looking it up in the package's metadata takes longer than the whole import."""
 
+_POLICIES = ("off", "ask", "auto")
+
 
 def run(
     name: str = "",
@@ -39,8 +41,8 @@ def run(
     """Open a run: one rank of a training that reports to the agent of this host, if there is one.
 
     Rank and world size come from the launcher or scheduler unless they are passed. `policy` is which adjustments the
-    training accepts: `off`, `ask` (a person approves each) or `auto`. Values that are not valid are dropped and counted
-    in `Run.dropped`; nothing is raised.
+    training accepts: `off`, `ask` (a person approves each) or `auto`; anything else counts as `off`. Values that are not
+    valid are dropped and counted in `Run.dropped`; nothing is raised.
     """
     faults: list[Exception] = []
     identity = _valid(lambda: identify(os.environ, rank, world_size), faults) or identify({})
@@ -53,13 +55,15 @@ def run(
         [given is not None and found is None for given, found in ((total_steps, steps), (total_samples, samples))]
     )
     dropped += not isinstance(name, str) or cleaned != name
+    known_policy = policy if isinstance(policy, str) and policy in _POLICIES else None
+    dropped += known_policy is None
     introduction = Introduction(
         chosen,
         identity,
         total_steps=steps,
         total_samples=samples,
         labels=found_labels,
-        policy=_valid(lambda: clean(policy, 20), faults) or "",
+        policy=known_policy or "off",  # a word that is not understood must not allow more than its author wanted
         client=CLIENT,
     )
     opened = Run(introduction, Reporter(AgentLink(candidates), perf_counter_ns()), dropped + len(faults))

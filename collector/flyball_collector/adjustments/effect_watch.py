@@ -147,7 +147,7 @@ def harm_text(effect: MeasuredEffect) -> str:
     """Return the faults of an effect in words."""
     words = [_WORDS.get(fault, fault) for fault in effect.faults]
     if "slower" in effect.faults:
-        words[effect.faults.index("slower")] += f" ({effect.gain - 1.0:+.0%})"
+        words[effect.faults.index("slower")] += f" ({100 * (effect.gain - 1.0):+.0f} %)"
     return "; ".join(words)
 
 

@@ -88,8 +88,9 @@ class TakeBacks:
             return
         book.take_back = None
         adjustment = book.adjustments[back.id]
-        if who != GOVERNOR:
-            self.outbox.finish(book, adjustment, AdjustmentState.KEPT, now_ns, reason, who=who, what="keep")
+        if who != GOVERNOR:  # what a person stops undoing stays as it was, and unequal ranks stay recorded as failed
+            if back.what == ROLL_BACK:
+                self.outbox.finish(book, adjustment, AdjustmentState.KEPT, now_ns, reason, who=who, what="keep")
             return
         text = f"{back.why}; it could not be taken back: {reason}"
         self.outbox.loud.append(

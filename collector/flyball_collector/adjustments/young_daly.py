@@ -19,8 +19,9 @@ MOST_SECONDS = 3600.0
 LEAST_COSTS = 10.0
 """No interval shorter than this many times its cost is proposed: checkpoints take at most about a tenth of the time."""
 
-LEAST_SAVING = 0.002
-"""Share of the time that a change must save. Near its optimum the interval hardly matters."""
+LEAST_SAVING = 0.01
+"""Share of the time that a change must save. Near its optimum the interval hardly matters, and a saving below
+this does not outweigh the work that is lost after a failure that the rates above do not foresee."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,7 +235,7 @@ def _values_of(parts: CollectorParts, governor: AdjustmentSource, run: str) -> R
     if values is None:
         find_run(parts, run)
         what = f"run {run[:100]!r} has no adjustable values now"
-        hint = "its script must declare them, and adjustments must be on at the agents of its hosts"
+        hint = "its script must declare them with a policy other than off, and its hosts' agents must allow adjustments"
         raise ApiError(409, "no_values", what, hint)
     return values
 
@@ -258,7 +258,8 @@ def _refusal(error: AdjustmentRefused, adjustment: Adjustment | None) -> ApiErro
         return _unknown(str(error))
     if error.kind == "invalid":
         return ApiError(400, "bad_value", str(error))
-    state = "" if adjustment is None else f"the state of {adjustment.id} is {adjustment.state.value}"
+    is_said = adjustment is None or f"is {adjustment.state.value}" in str(error)
+    state = "" if adjustment is None or is_said else f"the state of {adjustment.id} is {adjustment.state.value}"
     return ApiError(409, "refused", str(error), state)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from flyball_collector.diagnosis.number_format import duration
-from flyball_collector.notify.adjustment_kinds import WAITS_FOR_APPROVAL, meaning
+from flyball_collector.notify.adjustment_kinds import ADJUSTMENT_KINDS, WAITS_FOR_APPROVAL, meaning
 from flyball_collector.timeline.entry import Entry
 
 _MAX_LABEL = 256
@@ -22,6 +22,8 @@ class Links:
         base = self.external_url.rstrip("/")
         if not base:
             return ""
+        if entry.run and (not entry.host or entry.kind in ADJUSTMENT_KINDS):
+            return f"{base}/#/runs/{quote(entry.run, safe='')}"
         return f"{base}/#/host/{quote(entry.host, safe='')}" if entry.host else f"{base}/"
 
     def runbook(self, entry: Entry) -> str:

@@ -56,6 +56,15 @@ def test_odd_arguments_are_dropped_and_never_raise() -> None:
     run.finish()
 
 
+@pytest.mark.parametrize("policy", ["Off", "none", "automatic", "", None, 0, ["auto"]])
+def test_a_policy_that_is_not_known_is_off(policy: object) -> None:
+    """A misspelt policy allows nothing, and is counted; a known one stays."""
+    with flyball.run("r", policy=policy) as run:  # type: ignore[arg-type]
+        assert (run.policy, run.dropped) == ("off", 1)
+    with flyball.run("r", policy="auto") as run:
+        assert (run.policy, run.dropped) == ("auto", 0)
+
+
 def test_an_empty_name_becomes_that_of_the_script(monkeypatch: pytest.MonkeyPatch) -> None:
     """The name in the environment serves a run without one."""
     monkeypatch.setenv("FLYBALL_RUN", "from-the-environment")

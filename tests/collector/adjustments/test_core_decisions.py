@@ -229,6 +229,17 @@ def test_a_person_may_stop_taking_back() -> None:
     assert case.core.books[RUN].flight is None
 
 
+def test_an_undo_can_be_vetoed_too() -> None:
+    """A person who stops an undo leaves the change as it was: still measured."""
+    case = CoreCase()
+    applied = case.applied()
+    inverse = case.core.undo(applied, "alice", "", case.now)
+    case.core.veto(inverse, "bob", "", case.now)
+    assert case.state(applied) is AdjustmentState.APPLIED
+    assert case.core.books[RUN].watched == case.of(applied)
+    assert case.core.books[RUN].take_back is None
+
+
 def test_a_run_that_ends_while_it_is_taken_back_is_rolled_back() -> None:
     """A restart brings the old value by itself."""
     case = CoreCase()

@@ -161,5 +161,5 @@ def test_harm_is_described_in_words() -> None:
     """All faults are named, and a slower run with its measure."""
     assert (
         harm_text(effect(0.8, faults=("slower", "unstable")))
-        == "the run became slower (-20%); the steps vary much more"
+        == "the run became slower (-20 %); the steps vary much more"
     )

@@ -51,7 +51,7 @@ def events(receiver: Receiver) -> list[dict[str, Any]]:
 
 
 def states(receiver: Receiver) -> list[tuple[str, str, str]]:
-    return [tuple(each["event"][name] for name in ("kind", "state", "severity")) for each in events(receiver)]  # type: ignore[misc]
+    return [tuple(each["event"][name] for name in ("kind", "state", "severity")) for each in events(receiver)]
 
 
 def slow_down(run: AdjustableTraining) -> None:

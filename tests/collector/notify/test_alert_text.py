@@ -67,6 +67,14 @@ def test_links_lead_to_the_host_and_the_runbook() -> None:
     assert "runbook_url" not in annotations(entry, Links())
 
 
+def test_links_about_a_run_lead_to_its_page() -> None:
+    """Conditions of a run as a whole have no host; those about adjustments name one if the run has only one."""
+    page = "https://flyball.example/#/runs/a%2Fb"
+    links = Links("https://flyball.example")
+    assert links.page(entry_of(make_event("fail_slow", subject=Subject(run="a/b")))) == page
+    assert links.page(Entry(id="1", time_ns=1, state="raised", kind=WAITS_FOR_APPROVAL, host="h", run="a/b")) == page
+
+
 def test_alert_names_are_those_of_the_rules_and_runbooks() -> None:
     """Every kind that notifies has a runbook under its alert's name, at every severity."""
     for kind in KINDS:

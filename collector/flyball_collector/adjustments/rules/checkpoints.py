@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from flyball_collector.adjustments.declared_values import SharedValue
-from flyball_collector.adjustments.rules.rule import AdjustmentRule, RuleChange, percent
+from flyball_collector.adjustments.rules.rule import AdjustmentRule, RuleChange
 from flyball_collector.adjustments.run_case import RunCase
 from flyball_collector.adjustments.young_daly import best_steps, seconds_between_failures
 from flyball_collector.diagnosis.event import Event
@@ -34,12 +34,17 @@ def find_interval(case: RunCase, value: SharedValue) -> RuleChange | None:
         to=to,
         because=(
             f"a checkpoint stops the training for {cost:.2g} s; a failure is expected every {duration(mean)}; now "
-            f"{percent(found.lost_share_before)} of the time is lost, with one every {duration(found.seconds)} "
-            f"{percent(found.lost_share)}"
+            f"{_share(found.lost_share_before)} of the time is lost, with one every {duration(found.seconds)} "
+            f"{_share(found.lost_share)}"
         ),
         gain=_speed(cost, value.number * case.step_seconds, found.seconds),
         predicted={"lost_share": found.lost_share, "interval_seconds": found.seconds},
     )
+
+
+def _share(share: float) -> str:
+    """Format a share of the time: most are far below 1 %."""
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
 
 
 def _cost(case: RunCase, value: SharedValue | None) -> float | None:

@@ -188,7 +188,8 @@ function figures({ recent, overall, loss, bad_losses: bad, diagnosis, ...answer 
     recent.samples_per_second !== null || overall.samples_per_second !== null ? ["Samples/s", rate(recent.samples_per_second), since(overall.samples_per_second)] : null,
     ["Loss", bad ? "NaN or infinite" : significant(loss), "", bad ? "bad" : ""],
     ["Waiting for data", percent(recent.data_wait_ratio), recent.data_wait_ratio === null ? "" : "of the step"],
-    recent.throttled_seconds || recent.paused_seconds ? ["Throttled", shortTime((recent.throttled_seconds ?? 0) + (recent.paused_seconds ?? 0)), "between the last minute's steps"] : null,
+    recent.throttled_seconds ? ["Throttled", shortTime(recent.throttled_seconds), "between the latest steps"] : null,
+    recent.paused_seconds ? ["Paused", shortTime(recent.paused_seconds), "between the latest steps"] : null,
     overall.oom_retries ? ["Out of memory", count(overall.oom_retries), overall.oom_retries === 1 ? "part was repeated" : "parts were repeated"] : null,
     answer.allocated_peak_bytes !== null ? ["Memory peak", bytes(answer.allocated_peak_bytes), answer.reserved_peak_bytes !== null ? `${bytes(answer.reserved_peak_bytes)} reserved` : ""] : null,
   ].filter(Boolean);

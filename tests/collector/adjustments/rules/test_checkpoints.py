@@ -40,6 +40,16 @@ def test_the_slowest_rank_counts() -> None:
     assert "for 5 s" in change.because
 
 
+def test_a_saving_below_one_per_cent_is_not_worth_rarer_checkpoints() -> None:
+    """Checkpoints of 0.2 s every 50 s stay as they are; those of 2 s are made rarer, and the reason has both shares."""
+    run = [value("checkpoint_steps", 100)]
+    assert find("checkpoint_interval", run, situation(checkpoint_seconds=0.2, hours=1.0)) is None
+    change = find("checkpoint_interval", run, situation(checkpoint_seconds=2.0, hours=1.0))
+    assert change is not None
+    assert "now 4 % of the time" in change.because or "now 3.8 % of the time" in change.because
+    assert " 0 %" not in change.because
+
+
 @pytest.mark.parametrize("kind", ["memory_exhaustion", "thermal_slowdown", "power_brake", "gpu_ecc", "gpu_lost"])
 def test_foreseen_trouble_leads_to_one_checkpoint(kind: str) -> None:
     """A condition that may end the run is answered by a checkpoint at the next step, once."""
