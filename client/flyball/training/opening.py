@@ -41,8 +41,8 @@ def run(
     """Open a run: one rank of a training that reports to the agent of this host, if there is one.
 
     Rank and world size come from the launcher or scheduler unless they are passed. `policy` is which adjustments the
-    training accepts: `off`, `ask` (a person approves each) or `auto`; anything else counts as `off`. Values that are not
-    valid are dropped and counted in `Run.dropped`; nothing is raised.
+    training accepts: `off`, `ask` (a person approves each) or `auto`; anything else counts as `off`. Values that are
+    not valid are dropped and counted in `Run.dropped`; nothing is raised.
     """
     faults: list[Exception] = []
     identity = _valid(lambda: identify(os.environ, rank, world_size), faults) or identify({})

@@ -258,8 +258,8 @@ def _refusal(error: AdjustmentRefused, adjustment: Adjustment | None) -> ApiErro
         return _unknown(str(error))
     if error.kind == "invalid":
         return ApiError(400, "bad_value", str(error))
-    is_said = adjustment is None or f"is {adjustment.state.value}" in str(error)
-    state = "" if adjustment is None or is_said else f"the state of {adjustment.id} is {adjustment.state.value}"
+    is_named = adjustment is None or f"is {adjustment.state.value}" in str(error)
+    state = "" if adjustment is None or is_named else f"the state of {adjustment.id} is {adjustment.state.value}"
     return ApiError(409, "refused", str(error), state)
 
 

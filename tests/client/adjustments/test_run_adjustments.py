@@ -370,7 +370,7 @@ def test_a_wrong_declaration_does_not_reach_the_training(adjusted: Opened) -> No
     assert run.dropped == 3
     for initial in (None, [1], float("nan")):
         with pytest.warns(UserWarning, match="'odd' cannot be adjusted"):
-            assert run.value("odd", initial).now is initial
+            assert run.value("odd", initial).now is initial  # type: ignore[type-var]  # wrong on purpose
     assert run.dropped == 6
     run.value("workers", 1, choices=(1, 2))
     run.step()

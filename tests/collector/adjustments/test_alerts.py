@@ -11,7 +11,7 @@ from flyball_collector.timeline.entry import Entry
 
 AT = 10**18 + 10**9
 HOUR = ACTIVE_SECONDS * 10**9
-SILENT = set(AdjustmentState) - {AdjustmentState.PROPOSED, AdjustmentState.ROLLED_BACK, AdjustmentState.FAILED}
+NOT_REPORTED = set(AdjustmentState) - {AdjustmentState.PROPOSED, AdjustmentState.ROLLED_BACK, AdjustmentState.FAILED}
 
 
 def reported(*changes: tuple[Adjustment, int]) -> list[Entry]:
@@ -55,7 +55,7 @@ def test_harm_is_active_for_an_hour(state: AdjustmentState, kind: str, severity:
 
 
 def test_a_proposal_is_active_until_it_is_decided() -> None:
-    """It does not end by itself after an hour; its end says how it was decided."""
+    """It does not end by itself after an hour, and its end has the decision."""
     proposed = some_adjustment(AdjustmentState.PROPOSED)
     by_otto = Decision(time_ns=AT, what="approve", who="otto")
     offered = some_adjustment(AdjustmentState.OFFERED, changed_ns=AT + 2 * HOUR, decisions=(by_otto,))
@@ -86,7 +86,7 @@ def test_only_the_last_state_of_a_second_counts() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("state", sorted(SILENT))
+@pytest.mark.parametrize("state", sorted(NOT_REPORTED))
 def test_other_states_are_not_reported(state: AdjustmentState) -> None:
     """People are not notified of what went as intended, nor of what they have done themselves."""
     assert reported((some_adjustment(state, effect=faster()), AT)) == []
