@@ -27,6 +27,9 @@ _LEVERS = (
 NO_RESTART = "no_restart"
 """Nobody keeps a value for the next start: the run was not started by `flyball run --max-restarts`."""
 
+_OF_EVERY_RUN = ("pause", "throttle")
+"""Names of values that every run has. One of the script would replace it, and the run could not be paused any more."""
+
 
 def declare(
     run: Run,
@@ -123,7 +126,7 @@ def _valid_value(run: Run, name: str, initial: Any, *, first_choice: bool = Fals
         options["choices"] = tuple(options["choices"])
         if first_choice:
             initial = options["choices"][0]
-        value = AdjustableValue(name, initial, **options)
+        value = AdjustableValue("" if name in _OF_EVERY_RUN else name, initial, **options)
     except Exception:  # noqa: BLE001  it must not reach the training
         value = AdjustableValue("", initial)
     if not value.is_valid:
@@ -138,8 +141,9 @@ def _warn(name: object) -> None:
 
     try:
         warnings.warn(
-            f"flyball: the value {name!r} cannot be adjusted: expected a name, at most {MAX_CHOICES} choices that are "
-            "truth values, finite numbers or texts, when= step, epoch or restart, and safety= 1 to 4",
+            f"flyball: the value {name!r} cannot be adjusted: expected a name other than pause and throttle, at most "
+            f"{MAX_CHOICES} choices that are truth values, finite numbers or texts, when= step, epoch or restart, and "
+            "safety= 1 to 4",
             stacklevel=5,
         )
     except Warning:

@@ -61,7 +61,7 @@ class EffectVerdict(StrEnum):
 class EffectLimits:
     """Limits on what the adjustment may cost, as its dry run predicted."""
 
-    speed: float = 1.0  # a factor; 0.9: it may cost a tenth. 0: its speed is not judged
+    speed: float = 1.0  # a factor; 0.9: it may cost a tenth. 0: neither speed nor its variation is judged
     memory: float | None = 1.0  # likewise, of the peak; None: it is not judged
 
 
@@ -88,7 +88,7 @@ def measure(
         *_slower(change, allowed.speed, final=final),
         *_memory(before, settled, allowed.memory),
         *loss_faults(before, after),
-        *(_unstable(old, new, old_kept, new_kept)),
+        *(_unstable(old, new, old_kept, new_kept) if allowed.speed > 0 else ()),
     ]
     return _effect(before, settled, change, faults)
 

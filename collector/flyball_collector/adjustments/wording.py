@@ -65,13 +65,17 @@ def ended_text(state: AdjustmentState) -> str:
     return _ENDED.get(state, "")
 
 
-def tried_text(adjustments: Iterable[Adjustment]) -> str:
-    """Return what the newest of some adjustments of a run brought, for advice: +3 %, kept. Empty if there is none."""
+def tried_text(adjustments: Iterable[Adjustment], *, names_run: bool = False) -> str:
+    """Return what the newest of some adjustments brought, for advice: +3 %, kept. Empty if there is none.
+
+    With `names_run`, the advice is about a host, whose runs may be several.
+    """
     newest = max((each for each in adjustments if _was_tried(each)), key=lambda each: each.changed_ns, default=None)
     if newest is None:
         return ""
     measured = f"{effect_text(newest.effect)}, " if newest.effect is not None else ""
-    return f"tried on this run: {change_text(newest)}, {measured}{ended_text(newest.state)}"
+    where = f"run {newest.run}" if names_run else "this run"
+    return f"tried on {where}: {change_text(newest)}, {measured}{ended_text(newest.state)}"
 
 
 def decided_by(adjustment: Adjustment) -> str:

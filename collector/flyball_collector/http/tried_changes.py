@@ -26,7 +26,7 @@ LEVERS = {
 
 def advice_answers(parts: CollectorParts, advice: Iterable[Advice]) -> list[AdviceAnswer]:
     """Return the answers for advice, with what was tried on the runs that it is about."""
-    return [advice_answer(one, tried_text(_tried(parts, one))) for one in advice]
+    return [advice_answer(one, tried_text(_tried(parts, one), names_run=not one.subject.run)) for one in advice]
 
 
 def _tried(parts: CollectorParts, advice: Advice) -> list[Adjustment]:

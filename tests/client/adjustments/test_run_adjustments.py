@@ -368,10 +368,13 @@ def test_a_wrong_declaration_does_not_reach_the_training(adjusted: Opened) -> No
     assert run.value("", 3).now == 3
     assert run.value("pool", 3, choices=(3, float("nan"))).now == 3
     assert run.dropped == 3
+    initial: Any
     for initial in (None, [1], float("nan")):
         with pytest.warns(UserWarning, match="'odd' cannot be adjusted"):
-            assert run.value("odd", initial).now is initial  # type: ignore[type-var]  # wrong on purpose
-    assert run.dropped == 6
+            assert run.value("odd", initial).now is initial
+    with pytest.warns(UserWarning, match="a name other than pause"):
+        assert run.value("pause", True, choices=(True, False)).now is True
+    assert run.dropped == 7
     run.value("workers", 1, choices=(1, 2))
     run.step()
     assert set(agent.values()) == {"throttle", "pause", "workers"}

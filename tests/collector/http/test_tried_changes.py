@@ -30,7 +30,7 @@ async def test_advice_shows_what_a_change_of_the_same_lever_brought() -> None:
     advice = [about("parallel_workers", subject) for subject in subjects] + [about("tune_pool", Subject(run="r"))]
     parts = replace(run.parts, advice=lambda: advice)
     texts = [each.tried for each in advice_answers(parts, advice)]
-    assert texts[0] == texts[1]
+    assert texts[1] == texts[0].replace("this run", "run r")  # a host may have several runs
     assert texts[0].startswith("tried on this run: workers 2 → 4, +2")
     assert texts[0].endswith(", kept")
     assert texts[2:] == ["", "", ""]
