@@ -210,6 +210,7 @@ class Collector:
             rules=RuleSource(self._diagnosis, self._start_up, settings),
             keep_days=self._settings.store.events_days,
         )
+        governor.on_effect(self._diagnosis.run_changed)
         streams = AdjustStreams(settings, governor)
         governor.agents = streams
         with contextlib.suppress(TimeoutError):  # a slow store: the governor's task goes on with it

@@ -21,7 +21,9 @@ from grpc_health.v1 import health_pb2
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from flyball_collector.collector import Collector, CollectorError, changed_keys
+from flyball_collector.events import Events
 from flyball_collector.settings import CollectorSettings
+from flyball_collector.store.memory import MemoryStore
 from flyball_collector.wire.acceptor import Acceptor
 from flyball_daemon.settings import Loaded, load
 from flyball_daemon.systemd_notifier import SystemdNotifier
@@ -133,6 +135,16 @@ async def test_adjustments_are_there_only_if_they_are_enabled() -> None:
             collector.stop()
         assert (b'flyball_adjustments_in_progress{state="proposed"} 0' in metrics) is enabled
         assert listed["enabled"] is enabled
+
+
+async def test_the_diagnosis_hears_of_changes_that_took_effect() -> None:
+    """The governor of a collector calls the diagnosis of this collector; otherwise a change would look like a fault."""
+    collector, store = Collector(settings("adjustments.enabled=true")), MemoryStore()
+    parts = (collector._fleet, collector._diagnosis, collector._start_up, collector._metrics)
+    events = Events(collector._settings, store, *parts, time.time_ns)
+    governor, _ = await collector._governor(store, events)
+    assert governor is not None
+    assert governor._followers == [collector._diagnosis.run_changed]
 
 
 def test_a_reload_finds_the_changed_keys() -> None:

@@ -13,6 +13,7 @@ from flyball.command.adjust_view import (
     adjustment_view,
     adjustments_view,
     change_text,
+    is_policy_known,
     progress_text,
     shown_value,
     values_view,
@@ -196,6 +197,10 @@ def policy(
         found = api.post("policy", {"run": run, "policy": policy_.value, "why": why})
     if format_ is OutputFormat.JSON:
         return write_json(found)
+    if policy_ is None and not is_policy_known(found):
+        return typer.echo(
+            f"The policy of {printable(run)} is unknown: no rank has declared a value that can be changed."
+        )
     limited = ""
     if policy_ is not None and policy_.value != found["policy"]:
         limited = f", not {policy_.value}: the collector allows {found['limit']} at most"

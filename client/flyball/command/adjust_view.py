@@ -42,6 +42,9 @@ OFF = (
 )
 
 
+_UNDECLARED = " The script's policy may be `off`, or the agents allow no adjustments."
+
+
 def shown_value(value: object) -> str:
     """Return a value for people; a dash if it is unknown."""
     if value is None:
@@ -62,8 +65,11 @@ def progress_text(found: Answer) -> str:
     words = _WORDS.get(state, printable(state).replace("_", " "))
     if state == "offered":
         words = f"offered to {plural(found['ranks'], 'rank')} for step {found['at_step']:,}"
-    measured = f" ({effect_text(found['effect'])})" if found["effect"] is not None and found["is_over"] else ""
-    return f"{words}{measured}{_following(found['reason'])}"
+    measured = f", {effect_text(found['effect'])}" if found["effect"] is not None and found["is_over"] else ""
+    reason = printable(found["reason"])
+    if not measured and f"{reason} ".startswith(f"{words} "):
+        return reason  # vetoed by otto: not now
+    return f"{words}{measured}{f': {reason}' if reason else ''}"
 
 
 def gain_text(gain: float) -> str:
@@ -114,7 +120,7 @@ def values_view(found: Answer) -> RenderableType:
     heading = Text(printable(found["run"]), style="bold")
     heading.append(f"  {_policy(found)}", style="not bold")
     if not found["values"]:
-        hint = "" if found["enabled"] else f"\n{OFF}"
+        hint = _UNDECLARED if found["enabled"] else f"\n{OFF}"
         return Group(heading, Text(f"No rank has declared a value that can be changed.{hint}"))
     table = _table(("NAME", "VALUE", "CHOICES", "CLASS", "WHEN", "STATE"), wrapped=("CHOICES", "STATE"))
     for each in found["values"]:
@@ -137,7 +143,14 @@ def run_section(found: Answer | None) -> list[RenderableType]:
     return [Text("\nAdjustments", style="bold"), *lines, *([table] if found["adjustments"] else [])]
 
 
+def is_policy_known(found: Answer) -> bool:
+    """Return True if the policy is known. A training with the policy `off` declares nothing, not even the policy."""
+    return found["requested_policy"] is not None or found["policy"] == "off"
+
+
 def _policy(found: Answer) -> str:
+    if found["enabled"] and not is_policy_known(found):
+        return "policy unknown"
     limit = "" if found["policy"] == found["limit"] else f" (the collector allows {found['limit']})"
     return f"policy {found['policy']}{limit}" if found["enabled"] else "adjustments are off"
 
@@ -247,10 +260,6 @@ def _ranks(found: Answer) -> list[RenderableType]:
 
 def _state(each: Answer) -> Text:
     return Text(printable(each["state"]).replace("_", " "), style=STATES.get(each["state"], ""))
-
-
-def _following(text: str) -> str:
-    return f": {printable(text)}" if text else ""
 
 
 def _table(heads: Sequence[str], wrapped: Sequence[str] = ()) -> Table:

@@ -22,6 +22,8 @@ SAFETY = {
     "A2": "needs the owner's consent",
 }
 
+IN_THIS_RUN = "an adjustment can do it"
+
 
 def advice(
     name: Annotated[str, typer.Argument(metavar="[HOST|RUN]", help="Only advice for this host or run.")] = "",
@@ -73,7 +75,7 @@ def _text(each: dict[str, Any]) -> Text:
     text = Text(printable(each["change"]), style="bold")
     text.append(f"\n{subject_text(each)}: {printable(each['because'])}", style="not bold")
     facts = [gain(each), f"{100 * each['confidence']:.0f} % confidence", f"effort: {each['effort']}"]
-    facts += [SAFETY.get(each["safety"], printable(each["safety"]))]
+    facts += [_safety(each)]
     facts += ["changes results"] if each["changes_results"] else []
     text.append(f"\n{' · '.join(fact for fact in facts if fact)}", style="not bold")
     if each.get("tried"):  # older collectors do not send it
@@ -82,6 +84,12 @@ def _text(each: dict[str, Any]) -> Text:
         text.append(f"\n{printable(each['caution'])}", style="not bold yellow")
     text.append(f"\nrule {printable(each['rule'])}; sources: {printable(each['source'])}", style="not bold dim")
     return text
+
+
+def _safety(each: dict[str, Any]) -> str:
+    """Return who may make the change. What Flyball makes or made on this run itself is not only for people."""
+    safety = str(each["safety"])
+    return IN_THIS_RUN if safety == "A0" and each.get("tried") else SAFETY.get(safety, printable(safety))
 
 
 def gain(each: dict[str, Any]) -> str:

@@ -33,6 +33,7 @@ class Addresses:
     api: str
     directory: str
     http_option: str  # the option that other commands need; empty for the default port
+    adjusts: bool = False  # running trainings may be changed
 
 
 def first_screen(hosts: Sequence[tuple[Answer, Sequence[Answer]]], addresses: Addresses) -> Iterator[RenderableType]:
@@ -113,10 +114,12 @@ def _addresses(hosts: Sequence[tuple[Answer, Sequence[Answer]]], addresses: Addr
         ("API", addresses.api),
         ("terminal", f"flyball hosts{option}  ·  flyball top {name}{option}"),
         ("diagnosis", f"flyball diagnose {name}{option}  ·  flyball events --follow{option}"),
+        ("changes", f"flyball adjust list{option}" if addresses.adjusts else ""),
         ("training", _TRAINING),
         ("folder", f"{_text(addresses.directory)} (logs, flyball.db and the agents' spools)"),
     ):
-        yield f"  {label:10} {value}"
+        if value:
+            yield f"  {label:10} {value}"
 
 
 def unavailable_view(unavailable: Sequence[Answer]) -> Table:

@@ -256,6 +256,7 @@ def _show(plan: LocalPlan, hosts: Sequence[Answer], console: Console) -> None:
         api=f"{plan.url}/openapi.json",
         directory=_short(plan.directory),
         http_option="" if port == _DEFAULT_HTTP_PORT else f"--collector {plan.url}",
+        adjusts=plan.collector.get("adjustments.enabled") == "true",
     )
     console.print()
     for line in first_screen(details, addresses):

@@ -19,7 +19,7 @@ from flyball.command.printable import printable
 from flyball.command.readings import DASH, amount, bar, duration
 from flyball_reports.figures import plural
 
-STATES = {"running": "green", "not_reporting": "red", "ended": "dim"}
+STATES = {"running": "green", "paused": "yellow", "not_reporting": "red", "ended": "dim"}
 RunAnswer = dict[str, Any]
 _OWN_LABELS = ("total_steps", "total_samples")
 _SHOWN_HOSTS = 4

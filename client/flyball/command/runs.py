@@ -24,7 +24,7 @@ EXAMPLES = (
     "flyball runs bert-large-3 --watch",
     "flyball runs --format json | jq '.runs[].run'",
 )
-STATES = {"running": "", "not_reporting": "red", "ended": "dim"}
+STATES = {"running": "", "paused": "yellow", "not_reporting": "red", "ended": "dim"}
 RECENT_SECONDS = 3600.0
 _LISTED = 10_000
 _SHOWN_RANKS = 16

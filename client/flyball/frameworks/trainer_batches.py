@@ -140,7 +140,7 @@ class TrainerBatches:
             self._verify(model, inputs, items)
             smaller = halved(self._size(inputs), divisors(self._per_rank))
             if self._reason or smaller is None:
-                self._report(where, first, smaller, began, recovered=False)
+                self._report(where, first, None, began, recovered=False)
                 failure.add_note(_note(where, self._size(inputs), self._reason))
                 raise failure
             self._run.adjustments.changed_locally(MICRO_BATCH, smaller)

@@ -212,7 +212,7 @@ class MicroBatches:
             is_kept = remember(_state_key(self._run), MICRO_BATCH, failures.smaller)
         if reason:
             error.add_note(failures.note(reason, is_kept))
-            self._report(failures, recovered=False)
+            self._report(failures, failures.smaller if is_kept else None, recovered=False)
         return not reason
 
     def _prepare(self, use: ModelUse, clear: Callable[[], object] | None, failures: Failures) -> None:
@@ -232,14 +232,14 @@ class MicroBatches:
                     failures.add(error, self.micro, halved(self.micro, self._sizes), True)
                     failures.where = REDUCTION
                     error.add_note(failures.note("the ranks were exchanging gradients", is_kept=False))
-                    self._report(failures, recovered=False)
+                    self._report(failures, None, recovered=False)
                 raise
             self._has_failed = False
             self._count_clean_step(has_any_failed)
         use.gradients.end()
         use.is_open = not exchanges
         if failures.count:
-            self._report(failures, recovered=True)
+            self._report(failures, self.micro, recovered=True)
 
     def _count_clean_step(self, has_any_failed: bool | None) -> None:
         """End the trial after some steps without a failure. All ranks have seen the same flags."""
@@ -251,13 +251,14 @@ class MicroBatches:
             self._run.adjustments.changed_locally(EXPLICIT_REDUCTION, False)
             self._explicit.now = False
 
-    def _report(self, failures: Failures, *, recovered: bool) -> None:
+    def _report(self, failures: Failures, to: int | None, *, recovered: bool) -> None:
+        """Report the failures. `to` is the new size, here or at the next start; None if nothing changes."""
         self._run.adjustments.note_oom(
             step=self._run.last_step + 1,
             where=failures.where,
             name=MICRO_BATCH,
             from_=failures.first_size,
-            to=self.micro if recovered else failures.smaller,
+            to=to,
             recovered=recovered,
             retry_seconds=failures.seconds,
         )

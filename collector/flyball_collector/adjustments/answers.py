@@ -13,6 +13,7 @@ _FINAL = frozenset({APPLIED, ABORTED, VETO})
 """A rank's last word. A veto may come after a commit too: at its step, from a callback, and then all others abort."""
 
 _AGAINST = frozenset({VETO, REFUSED})
+_BY = {VETO: "vetoed by", REFUSED: "refused by", ABORTED: "aborted by"}
 
 
 class Outcome(StrEnum):
@@ -70,11 +71,11 @@ def missing_ranks(adjustment: Adjustment) -> list[int]:
 
 def reason_against(adjustment: Adjustment) -> str:
     """Return the reasons of the ranks that refused or aborted, in words."""
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[tuple[str, str], list[str]] = {}
     for rank, answer in adjustment.answers.items():
         if answer.verdict in _AGAINST or answer.verdict == ABORTED:
-            reasons.setdefault(f"{answer.verdict}: {answer.reason or 'no reason given'}", []).append(rank)
-    return "; ".join(f"{_ranks(ranks)} {reason}" for reason, ranks in reasons.items())
+            reasons.setdefault((_BY[answer.verdict], answer.reason or "no reason given"), []).append(rank)
+    return "; ".join(f"{by} {_ranks(ranks)}: {reason}" for (by, reason), ranks in reasons.items())
 
 
 def _of_finals(adjustment: Adjustment, finals: list[RankAnswer]) -> Outcome:

@@ -106,10 +106,19 @@ class RunBook:
         return None if self.watch is None else self.adjustments[self.watch.id]
 
     def progress_of(self, values: RunValues) -> StepProgress:
-        """Return how far the run is, by its newest report. The shortest duration of a step counts."""
+        """Return how far the run is, by its newest report.
+
+        What ranks declare about the duration of a step may be from before a change. So it counts only until that was
+        measured, and then the shortest duration.
+        """
         declared = StepProgress(values.step, values.step_seconds, values.received_ns)
         known = self.progress
-        if known is None or known.at_ns < declared.at_ns - 60 * 10**9:
+        if known is None:
+            return declared
+        if known.settled:
+            newest = max(known, declared, key=lambda each: each.at_ns)
+            return StepProgress(newest.step, known.step_seconds, newest.at_ns)
+        if known.at_ns < declared.at_ns - 60 * 10**9:
             return declared
         seconds = [each for each in (known.step_seconds, declared.step_seconds) if each is not None]
         newest = known if known.at_ns >= declared.at_ns else declared

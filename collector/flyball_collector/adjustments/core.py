@@ -1,6 +1,7 @@
 """The core of the governor: what ranks, people, rules and measurements bring about. No clock, no I/O, no randomness."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -203,9 +204,14 @@ class AdjustmentCore:
     def measured(
         self, adjustment: Adjustment, effect: MeasuredEffect | None, now_ns: int, *, harm: str = "", note: str = ""
     ) -> None:
-        """End the watch: keep the change, or take it back because of the harm that it did."""
+        """End the watch: keep the change, or take it back because of the harm that it did.
+
+        While a person undoes it, the watch goes on: the undo ends it, unless the ranks refuse.
+        """
         book = self._book(adjustment.run)
         if book.watch is None or book.watch.id != adjustment.id:
+            return
+        if book.take_back is not None and book.take_back.id == adjustment.id:
             return
         measured = msgspec.structs.replace(book.adjustments[adjustment.id], effect=effect)
         book.watch = None
@@ -248,6 +254,8 @@ class AdjustmentCore:
         """Begin to measure the effect of an adjustment that all ranks have applied."""
         for rank in range(adjustment.ranks):
             self.ables.set_value(book.run, rank, adjustment.name, adjustment.value_to, adjustment.at_step)
+        if book.progress is not None:
+            book.progress = replace(book.progress, settled=False)
         applied = self.outbox.change(book, adjustment, now_ns, "applied", state=AdjustmentState.APPLIED)
         if adjustment.inverse_of:
             self.outbox.finish(book, applied, AdjustmentState.KEPT, now_ns, "", what="keep")

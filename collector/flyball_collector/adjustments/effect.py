@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,8 @@ SLOWER, MEMORY, LOSS, UNSTABLE = "slower", "memory", "loss_not_finite", "unstabl
 _CLEARLY = 0.98
 _GRAVELY = 0.95
 """A change is taken back if it is slower than this factor and the whole interval shows a loss, or slower than the
-second one. A loss of 5 % (factor 0.952) is found, and noise around 1 is not."""
+second one at the end. What a person asked for is taken back in the first case only. A loss of 5 % (factor 0.952) is
+found, and noise around 1 is not."""
 
 _EXACT = 0.02
 _VAGUE = 0.04
@@ -63,6 +65,7 @@ class EffectLimits:
 
     speed: float = 1.0  # a factor; 0.9: it may cost a tenth. 0: neither speed nor its variation is judged
     memory: float | None = 1.0  # likewise, of the peak; None: it is not judged
+    by_person: bool = False  # only a loss that the whole interval shows is one, and variation is not judged
 
 
 def measure(
@@ -85,12 +88,12 @@ def measure(
     old_kept, new_kept = without_spikes(old), without_spikes(new)
     change = level_change(old[old_kept], new[new_kept])
     faults = [
-        *_slower(change, allowed.speed, final=final),
+        *_slower(change, allowed, final=final),
         *_memory(before, settled, allowed.memory),
         *loss_faults(before, after),
-        *(_unstable(old, new, old_kept, new_kept) if allowed.speed > 0 else ()),
+        *(_unstable(old, new, old_kept, new_kept) if allowed.speed > 0 and not allowed.by_person else ()),
     ]
-    return _effect(before, settled, change, faults)
+    return _effect(before, settled, change, faults, (old_kept, new_kept))
 
 
 def loss_faults(before: Sequence[StepSample], after: Sequence[StepSample]) -> list[str]:
@@ -126,12 +129,14 @@ def _logarithms(samples: Sequence[StepSample], amounts: str) -> Floats:
     return np.log(np.maximum(np.array(seconds, dtype=np.float64), 1e-12))
 
 
-def _slower(change: LevelChange, speed: float, *, final: bool) -> list[str]:
-    if speed <= 0:
+def _slower(change: LevelChange, limits: EffectLimits, *, final: bool) -> list[str]:
+    if limits.speed <= 0:
         return []
-    loss = change.change + math.log(min(speed, 1.0))  # the logarithm of the time, beyond what was allowed
+    loss = change.change + math.log(min(limits.speed, 1.0))  # the logarithm of the time, beyond what was allowed
     clearly, gravely = -math.log(_CLEARLY), -math.log(_GRAVELY)
     sure = loss > clearly and loss > change.half_width * (1.0 if final or change.half_width <= _EXACT else _EARLY)
+    if limits.by_person:
+        return [SLOWER] if sure else []
     enough = change.half_width <= (_VAGUE if final else _EXACT)
     return [SLOWER] if sure or (enough and loss > clearly) or (final and loss > gravely) else []
 
@@ -176,16 +181,22 @@ def _spike_share(values: Floats, kept: NDArray[np.bool_]) -> float:
 
 
 def _effect(
-    before: Sequence[StepSample], after: Sequence[StepSample], change: LevelChange, faults: Sequence[str]
+    before: Sequence[StepSample],
+    after: Sequence[StepSample],
+    change: LevelChange,
+    faults: Sequence[str],
+    kept: tuple[NDArray[np.bool_], NDArray[np.bool_]],
 ) -> MeasuredEffect:
+    """Return the effect. Its durations leave out the same spikes as the estimate (`kept`), so that both agree."""
+    usual_before, usual_after = list(compress(before, kept[0])), list(compress(after, kept[1]))
     return MeasuredEffect(
         gain=math.exp(-change.change),
         gain_low=math.exp(-change.change - change.half_width),
         gain_high=math.exp(-change.change + change.half_width),
-        step_seconds_before=_mean_seconds(before),
-        step_seconds_after=_mean_seconds(after),
-        tokens_per_second_before=_tokens_per_second(before),
-        tokens_per_second_after=_tokens_per_second(after),
+        step_seconds_before=_mean_seconds(usual_before),
+        step_seconds_after=_mean_seconds(usual_after),
+        tokens_per_second_before=_tokens_per_second(usual_before),
+        tokens_per_second_after=_tokens_per_second(usual_after),
         peak_bytes_before=_peak(before),
         peak_bytes_after=_peak(after),
         steps_before=round(sum(each.steps for each in before)),

@@ -76,6 +76,11 @@ class EffectWatch:
         sampled = self._runs.get(run)
         return sampled.series.samples[-1].step_seconds if sampled is not None and sampled.series.samples else None
 
+    def recent_step_seconds(self, run: str) -> float | None:
+        """Return the duration of a step with the present values; None while it is unknown."""
+        sampled = self._runs.get(run)
+        return None if sampled is None else sampled.series.recent_step_seconds()
+
     def before(self, adjustment: Adjustment) -> tuple[StepSample, ...]:
         """Return the samples before a change."""
         sampled = self._runs.setdefault(adjustment.run, _Sampled())
@@ -136,11 +141,11 @@ def limits_of(adjustment: Adjustment) -> EffectLimits:
         return EffectLimits(speed=0.0, memory=None)
     by_person = not adjustment.rule
     if by_person and adjustment.lever in TRADES_SPEED:
-        return EffectLimits(speed=0.0, memory=None)
+        return EffectLimits(speed=0.0, memory=None, by_person=True)
     low = adjustment.expected_low
     ratio = adjustment.predicted.get("memory_ratio")
     memory = ratio if ratio is not None else (None if by_person or adjustment.lever in TRADES_SPEED else 1.0)
-    return EffectLimits(speed=1.0 if low is None else min(1.0, low), memory=memory)
+    return EffectLimits(speed=1.0 if low is None else min(1.0, low), memory=memory, by_person=by_person)
 
 
 def harm_text(effect: MeasuredEffect) -> str:

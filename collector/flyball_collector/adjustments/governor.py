@@ -22,7 +22,7 @@ from flyball_collector.adjustments.governor_parts import (
     NoRules,
     ProposalSource,
 )
-from flyball_collector.adjustments.limits import took_effect
+from flyball_collector.adjustments.limits import AT_ONCE, took_effect
 from flyball_collector.adjustments.memory_faults import MemoryFaults
 from flyball_collector.adjustments.offer_checks import NotPossible
 from flyball_collector.adjustments.rank_columns import RankColumns, RankTable
@@ -90,6 +90,7 @@ class Governor:
         self._faults = MemoryFaults()
         self._run_of: dict[str, str] = {}
         self._listeners: list[Listener] = []
+        self._followers: list[Callable[[str], object]] = []
         self._seconds = 0
 
     @property
@@ -205,6 +206,10 @@ class Governor:
         """Call a function with each adjustment whenever it changes."""
         self._listeners.append(listener)
 
+    def on_effect(self, follower: Callable[[str], object]) -> None:
+        """Call a function with the name of a run whenever a change has taken effect in it, also one of its own."""
+        self._followers.append(follower)
+
     def faults(self, run: str) -> Sequence[MemoryFault]:
         """Return the times that ranks of a run ran out of memory in this attempt, the oldest first."""
         return self._faults.of(run)
@@ -295,9 +300,11 @@ class Governor:
         values = self._core.ables.run(run)
         if values is None or not any((each.rank, each.host) == (fault.rank, host) for each in values.ranks):
             return
-        if self._faults.add(run, fault) and fault.name and fault.value_to is not None:
+        is_new = self._faults.add(run, fault)
+        if is_new and fault.recovered and fault.name and fault.value_to is not None:
             self._core.ables.set_value(run, fault.rank, fault.name, fault.value_to, step)
             self._effects.changed_at(run, step)
+            self._note_effect(run)
 
     def _take_steps(self, run: str, now_ns: int) -> None:
         columns = self._ranks.of(run, now_ns)
@@ -306,11 +313,15 @@ class Governor:
             self._core.progress(run, self._progress(run, columns))
 
     def _progress(self, run: str, columns: RankColumns) -> StepProgress:
-        """Return how far a run is. The shorter of the last and the mean duration of a step counts."""
+        """Return how far a run is. Right after a change of a value, the shortest known duration of a step counts."""
+        step, at_ns = int(columns.step.max()), int(columns.at.max() * _SECOND)
+        recent = self._effects.recent_step_seconds(run)
+        if recent:
+            return StepProgress(step, recent, at_ns, settled=True)
         steps = columns.steps.sum()
         known = (self._effects.last_step_seconds(run), columns.seconds.sum() / steps if steps else None)
         seconds = [float(each) for each in known if each is not None and each > 0]
-        return StepProgress(int(columns.step.max()), min(seconds, default=None), int(columns.at.max() * _SECOND))
+        return StepProgress(step, min(seconds, default=None), at_ns)
 
     def _judge(self, book: RunBook, now_ns: int) -> None:
         watch, adjustment = book.watch, book.watched
@@ -419,12 +430,18 @@ class Governor:
             for listener in self._listeners:
                 listener(adjustment)
 
+    def _note_effect(self, run: str) -> None:
+        for follower in self._followers:
+            follower(run)
+
     def _store_changed(self, changed: Sequence[Adjustment]) -> None:
         puts: list[Put] = []
         forgets: list[Name] = []
         for adjustment in changed:
             if adjustment.state is AdjustmentState.APPLIED and adjustment.decisions[-1].what == "applied":
                 self._effects.changed(adjustment)
+                if adjustment.lever not in AT_ONCE:  # these rest between steps, and change no step
+                    self._note_effect(adjustment.run)
         for adjustment in {each.id: each for each in changed}.values():
             self._run_of[adjustment.id] = adjustment.run
             puts.append(archive.put_of(adjustment))

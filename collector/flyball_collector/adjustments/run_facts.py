@@ -17,6 +17,7 @@ from flyball_collector.advice.fleet_facts import FleetFacts
 from flyball_collector.advice.situation import Situation
 from flyball_collector.diagnosis.conditions import Conditions, place_of
 from flyball_collector.diagnosis.event import Event
+from flyball_collector.diagnosis.runs.remaining_time import total_steps
 from flyball_collector.diagnosis.runs.run_view import Runs, RunView
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.diagnosis.view import View
@@ -43,6 +44,7 @@ class _Moment:
     view: View
     runs: RunView
     facts: FleetFacts
+    total_steps: Floats  # along runs; NaN: unknown
 
 
 class RunFacts:
@@ -94,6 +96,7 @@ class RunFacts:
             faults=tuple(faults),
             hosts=found,
             **_of_ranks(view, ranks),
+            **_of_length(moment, run, ranks),
             **_of_gpus(view, gpus),
             warming=self._warming(view, run, gpus, changed_ns),
             heat_seconds_left=_heat_seconds_left(conditions, held),
@@ -121,7 +124,8 @@ class RunFacts:
 
     def _at(self, view: View) -> _Moment:
         if self._moment is None or self._moment.view is not view:
-            self._moment = _Moment(view, self._runs.of(view), self._advisor.facts(view))
+            runs = self._runs.of(view)
+            self._moment = _Moment(view, runs, self._advisor.facts(view), total_steps(runs))
         return self._moment
 
 
@@ -201,6 +205,15 @@ def _of_ranks(view: View, ranks: Places) -> dict[str, Any]:
         "hours": None if first is None else max(0.0, view.now - first) / 3600.0,
         "peak_bytes": None if np.isnan(peaks).all() else float(np.nanmax(peaks)),
     }
+
+
+def _of_length(moment: _Moment, run: str, ranks: Places) -> dict[str, Any]:
+    """Return the total number of steps, and how many are left, if the run has announced its length."""
+    number = next((place for place, subject in enumerate(moment.runs.runs.names) if subject.run == run), -1)
+    total = _known(float(moment.total_steps[number])) if number >= 0 else None
+    if total is None:
+        return {}
+    return {"total_steps": total, "steps_left": max(0.0, total - float(moment.view.ranks.column("step")[ranks].max()))}
 
 
 def _of_gpus(view: View, gpus: Places) -> dict[str, Any]:

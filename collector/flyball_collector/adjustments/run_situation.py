@@ -37,6 +37,8 @@ class RunSituation:
 
     world_size: int | None = None
     step_seconds: float | None = None
+    total_steps: float | None = None  # of the whole run, as it was announced
+    steps_left: float | None = None
     failures: int | None = None  # restarts of the run so far
     hours: float | None = None  # since its first report
 

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import dropwhile
+from itertools import dropwhile, islice, takewhile
 
 import numpy as np
 
@@ -12,6 +12,11 @@ from flyball_collector.fleet.run_steps import RunSteps
 
 KEPT_SAMPLES = 900
 """A quarter of an hour of reports. The variation between earlier windows is measured on them."""
+
+RECENT_SAMPLES = 60
+ENOUGH_SAMPLES, ENOUGH_SECONDS = 3, 10.0
+"""The duration of a step is the mean of the last minute. It is known after so many reports, or steps of so many
+seconds: the first steps after a change may be slow."""
 
 _MOST_CHANGES = 64
 
@@ -64,6 +69,17 @@ class RunSeries:
     def changed(self, step: int) -> None:
         """Note that a value was changed after this step, by an adjustment, its inverse or the training itself."""
         self._changes.append(step)
+
+    def recent_step_seconds(self) -> float | None:
+        """Return the shorter of the newest and the mean duration of a step since the last change; None: unknown yet."""
+        since = max(self._changes, default=0)
+        unmixed = takewhile(lambda each: each.step - each.steps >= since, reversed(self._samples))
+        recent = list(islice(unmixed, RECENT_SAMPLES))
+        steps = sum(each.steps for each in recent)
+        seconds = sum(each.steps * each.step_seconds for each in recent)
+        if not steps or (len(recent) < ENOUGH_SAMPLES and seconds < ENOUGH_SECONDS):
+            return None
+        return min(recent[0].step_seconds, seconds / steps)
 
     def before(self, step: int) -> tuple[StepSample, ...]:
         """Return the samples with no step after this one, since the last change before it."""

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 
 from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState, Value
-from flyball_collector.adjustments.wording import change_text, decided_by, effect_text, ended_text
+from flyball_collector.adjustments.wording import change_text, decided_by, outcome_text
 from flyball_collector.timeline.entry import NOTED, Entry, entry_id
 
 REMEMBERED = 4096
@@ -110,8 +110,7 @@ def _because(adjustment: Adjustment) -> str:
         case AdjustmentState.APPLIED:
             ranks = f" by {_ranks(adjustment)}" if adjustment.ranks else ""
             return f"{change} applied{ranks} at step {adjustment.at_step}; its effect is being measured"
-    measured = f" ({effect_text(adjustment.effect)})" if adjustment.effect is not None else ""
-    return f"{change} {ended_text(state)}{measured}{_following(adjustment.reason)}"
+    return f"{change} {outcome_text(adjustment)}"
 
 
 def _following(text: str) -> str:

@@ -23,6 +23,7 @@ class StepProgress:
     step: int
     step_seconds: float | None
     at_ns: int
+    settled: bool = False  # the duration was measured after the last change of a value: no other figure counts
 
     def step_at(self, now_ns: int) -> int:
         """Return the highest step that a rank may have reached by now."""

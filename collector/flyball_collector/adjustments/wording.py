@@ -65,6 +65,15 @@ def ended_text(state: AdjustmentState) -> str:
     return _ENDED.get(state, "")
 
 
+def outcome_text(adjustment: Adjustment) -> str:
+    """Return how an adjustment ended, with the measured effect and the reason: kept, +3 % (+1 % … +5 %)."""
+    measured = f", {effect_text(adjustment.effect)}" if adjustment.effect is not None else ""
+    words, reason = ended_text(adjustment.state), adjustment.reason
+    if not measured and words and f"{reason} ".startswith(f"{words} "):
+        return reason  # vetoed by otto: not now
+    return f"{words}{measured}{f': {reason}' if reason else ''}"
+
+
 def tried_text(adjustments: Iterable[Adjustment], *, names_run: bool = False) -> str:
     """Return what the newest of some adjustments brought, for advice: +3 %, kept. Empty if there is none.
 
@@ -76,6 +85,20 @@ def tried_text(adjustments: Iterable[Adjustment], *, names_run: bool = False) ->
     measured = f"{effect_text(newest.effect)}, " if newest.effect is not None else ""
     where = f"run {newest.run}" if names_run else "this run"
     return f"tried on {where}: {change_text(newest)}, {measured}{ended_text(newest.state)}"
+
+
+def in_progress_text(adjustments: Iterable[Adjustment], *, names_run: bool = False) -> str:
+    """Return what becomes of the newest of some adjustments in progress, for advice. Empty if there is none."""
+    newest = max((each for each in adjustments if not each.is_over), key=lambda each: each.changed_ns, default=None)
+    if newest is None:
+        return ""
+    where = f"run {newest.run}" if names_run else "this run"
+    match newest.state:
+        case AdjustmentState.PROPOSED:
+            return f"proposed for {where}: {change_text(newest)}, waits for `flyball adjust approve {newest.id}`"
+        case AdjustmentState.APPLIED:
+            return f"made on {where}: {change_text(newest)}, its effect is being measured"
+    return f"being made on {where}: {change_text(newest)}"
 
 
 def decided_by(adjustment: Adjustment) -> str:

@@ -1,5 +1,6 @@
 """The best number of steps between checkpoints, from the measured cost and the failures seen so far."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -18,6 +19,10 @@ MOST_SECONDS = 3600.0
 
 LEAST_COSTS = 10.0
 """No interval shorter than this many times its cost is proposed: checkpoints take at most about a tenth of the time."""
+
+MOST_OF_RUN = 0.1
+"""No interval longer than this share of the run's steps is proposed, nor one beyond its end: a run writes some
+checkpoints even if failures are unlikely."""
 
 LEAST_SAVING = 0.01
 """Share of the time that a change must save. Near its optimum the interval hardly matters, and a saving below
@@ -48,14 +53,32 @@ def seconds_between_failures(
     return 3600.0 / (rate * max(devices, 1))
 
 
+def most_steps(total_steps: float | None, steps_left: float | None) -> float:
+    """Return the longest interval for a run of this length; infinite if its length is unknown."""
+    if total_steps is None:
+        return math.inf
+    left = total_steps if steps_left is None else steps_left
+    return min(MOST_OF_RUN * total_steps, left)
+
+
 def best_steps(
-    choices: Iterable[float], now: float, *, step_seconds: float, cost_seconds: float, between_failures: float
+    choices: Iterable[float],
+    now: float,
+    *,
+    step_seconds: float,
+    cost_seconds: float,
+    between_failures: float,
+    most: float = math.inf,
 ) -> CheckpointChoice | None:
-    """Return the choice that loses the least time, within limits; None if the present one is about as good."""
+    """Return the choice that loses the least time, within limits; None if the present one is about as good.
+
+    `most`: no choice of more steps is returned.
+    """
     if not (step_seconds > 0 and cost_seconds > 0 and between_failures > 0 and now > 0):
         return None
     longest = max(MOST_SECONDS, LEAST_COSTS * cost_seconds)
-    allowed = [each for each in choices if LEAST_COSTS * cost_seconds <= each * step_seconds <= longest]
+    shortest = LEAST_COSTS * cost_seconds
+    allowed = [each for each in choices if each <= most and shortest <= each * step_seconds <= longest]
 
     def lost(steps: float) -> float:
         return overhead(steps * step_seconds, cost_seconds, between_failures)

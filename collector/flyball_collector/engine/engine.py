@@ -19,6 +19,7 @@ from flyball_collector.diagnosis.health.catalogue import health_detectors
 from flyball_collector.diagnosis.peers.catalogue import peer_detectors
 from flyball_collector.diagnosis.runs.catalogue import run_detectors
 from flyball_collector.diagnosis.runs.run_view import Runs
+from flyball_collector.diagnosis.runs.step_times import StepTimeUpdater
 from flyball_collector.diagnosis.scores.detector import BottleneckDetector
 from flyball_collector.diagnosis.scores.primary_bottleneck import PrimaryBottleneck
 from flyball_collector.diagnosis.scores.score_table import ScoreTable, with_primaries
@@ -90,6 +91,12 @@ class Diagnosis:
         for detector in self.detectors:
             if isinstance(detector, MemoryExhaustion):
                 detector.load_history(*history)
+
+    def run_changed(self, run: str) -> None:
+        """Note that a run was changed on purpose: its steps are no longer compared with those before."""
+        for detector in self.detectors:
+            if isinstance(detector, StepTimeUpdater):
+                detector.begin_again(run)
 
     def step(self, now_ns: int) -> list[Event]:
         """Run one second without slices. Call it after the fleet's `advance`."""

@@ -52,7 +52,7 @@ class AdviceAnswer(msgspec.Struct, frozen=True, kw_only=True):
     caution: str
     source: str
     conditions: list[str]
-    tried: str  # what an adjustment of the same kind brought on this run; empty: nothing was tried
+    tried: str  # what an adjustment of the same kind brings or brought on this run; empty: nothing was tried
 
 
 class HostBrief(msgspec.Struct, frozen=True, kw_only=True):

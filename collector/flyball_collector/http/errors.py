@@ -8,6 +8,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 from litestar.types import ExceptionHandlersMap
 
+from flyball_collector.http.bad_requests import faults_in_words
 from flyball_collector.store.contract import StoreError, StoreUnavailable
 from flyball_daemon.suggestion import did_you_mean
 
@@ -71,7 +72,8 @@ def _on_api_error(_: Request[object, object, object], error: ApiError) -> Respon
 def _on_http_error(request: Request[object, object, object], error: HTTPException) -> Response[FaultAnswer]:  # type: ignore[type-var]
     if isinstance(error, ValidationException):
         extra = error.extra if isinstance(error.extra, list) else []
-        faults = [f"{e.get('key', '?')}: {e.get('message', '')}" for e in extra if isinstance(e, dict)]
+        parameters = request.route_handler.parsed_fn_signature.parameters
+        faults = faults_in_words([each for each in extra if isinstance(each, dict)], parameters)
         hint = "GET /openapi.json lists valid values"
         return _answer(400, Fault("bad_value", "; ".join(faults) or error.detail, hint))
     code, hint = _HTTP_FAULTS.get(error.status_code, ("http_error", ""))

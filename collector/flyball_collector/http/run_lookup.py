@@ -76,6 +76,25 @@ def reporting_since(parts: CollectorParts) -> float:
     return parts.clock() / 1e9 - parts.settings.diagnosis.runs.end_after_seconds
 
 
+def is_gone(parts: CollectorParts, ranks: Sequence[Rank], active: Sequence[Entry]) -> bool:
+    """Return True if a run without known processes has ended, because its hosts report.
+
+    After a restart of the collector, only the run's active conditions may be known. Without hosts in them, it may have
+    been anywhere: then all hosts must report.
+    """
+    names = {str(rank["host"]) for rank in ranks} | {entry.host for entry in active if entry.host}
+    hosts = [parts.fleet.get(name) for name in names] if names else parts.fleet.hosts()
+    since_ns = parts.clock() - int(parts.settings.not_reporting_after_seconds * 1e9)
+    reports = [host is not None and host.received_ns >= since_ns for host in hosts]
+    return bool(reports) and all(reports) and not parts.warming()
+
+
+def is_paused(parts: CollectorParts, name: str) -> bool:
+    """Return True if an adjustment pauses the run now."""
+    values = parts.adjustments.values(name) if parts.adjustments is not None else None
+    return values is not None and any(each.value is True for each in values.of("pause").values())
+
+
 def name_in_path(raw_path: str, decoded: str) -> tuple[str, str]:
     """Return the name of a run and what follows it, from the path after `/runs/`.
 

@@ -30,6 +30,8 @@ from flyball_collector.http.run_lookup import (
     FoundRun,
     active_by_run,
     find_run,
+    is_gone,
+    is_paused,
     name_in_path,
     ranks_by_run,
     reporting_since,
@@ -69,7 +71,15 @@ async def list_runs(
     last_step = parts.fleet.trends.last_step
     summaries = [
         run_summary(
-            name, ranks.get(name, ()), seen.get(name), figures.get(name), active.get(name, ()), since, last_step(name)
+            name,
+            ranks.get(name, ()),
+            seen.get(name),
+            figures.get(name),
+            active.get(name, ()),
+            since,
+            last_step(name),
+            is_paused=is_paused(parts, name),
+            is_gone=name not in seen and is_gone(parts, ranks.get(name, ()), active.get(name, ())),
         )
         for name in names[offset : offset + limit]
     ]
@@ -122,7 +132,17 @@ def _details(parts: CollectorParts, name: str, most_ranks: int) -> RunDetails:
     found = find_run(parts, name)
     figure = next((figure for figure in parts.findings.of_runs().runs if figure.run == name), None)
     last_step = parts.fleet.trends.last_step(name)
-    summary = run_summary(name, found.ranks, found.seen, figure, found.active, reporting_since(parts), last_step)
+    summary = run_summary(
+        name,
+        found.ranks,
+        found.seen,
+        figure,
+        found.active,
+        reporting_since(parts),
+        last_step,
+        is_paused=is_paused(parts, name),
+        is_gone=found.seen is None and is_gone(parts, found.ranks, found.active),
+    )
     return run_details(parts, found, summary, _diagnosis(parts, found), most_ranks)
 
 

@@ -10,12 +10,15 @@ from flyball_collector.fleet.runs import FleetRun, RunPhase
 from flyball_collector.timeline.entry import Entry
 from flyball_collector.times import Moment, moment
 
+PAUSED = "paused"
+"""The state of a running run whose ranks wait between two steps, because an adjustment asked for it."""
+
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     """A run over all its ranks. Null is unknown: a run without step reports has no step times, for example."""
 
     run: str
-    state: str  # running, not_reporting, ended
+    state: str  # running, paused (by an adjustment), not_reporting, ended
     source: str | None  # how its processes were attributed: client, environment, slurm, kubernetes, torchrun …
     users: list[str]
     ranks: int | None
@@ -45,11 +48,15 @@ def run_summary(
     active: Sequence[Entry],
     reporting_since: float = 0.0,
     last_step: int | None = None,
+    *,
+    is_paused: bool = False,
+    is_gone: bool = False,
 ) -> RunSummary:
     """Return a summary from the ranks' newest values, the run's processes, its figures and its active conditions.
 
     `reporting_since`: a run without known processes is running if it has reported since then, in Unix time.
-    `last_step`: the step to show if no rank is known anymore.
+    `last_step`: the step to show if no rank is known anymore. `is_gone`: a run without known processes that does not
+    report has ended. While an adjustment pauses the run, the time left is unknown.
     """
     worst = max(active, key=lambda entry: entry.severity_level, default=None)
     figure = figure or RunFigure(run)
@@ -57,11 +64,14 @@ def run_summary(
     size = _whole(_largest(rank["world_size"] for rank in ranks))
     step = _whole(_largest(rank["step"] for rank in ranks))
     hosts = {str(rank["host"]) for rank in ranks}
-    unseen = RunPhase.RUNNING if received and received >= reporting_since else RunPhase.NOT_REPORTING
+    figure = figure._replace(left=None, left_low=None, left_high=None) if is_paused else figure
+    unknown = RunPhase.ENDED if is_gone else RunPhase.NOT_REPORTING
+    unseen = RunPhase.RUNNING if received and received >= reporting_since else unknown
+    phase = seen.phase if seen else unseen
     last_seen_ns = max(seen.last_seen_ns if seen else 0, round((received or 0) * 1e9))
     return RunSummary(
         run=run,
-        state=seen.phase if seen else unseen,
+        state=PAUSED if is_paused and phase is RunPhase.RUNNING else phase,
         source=(seen.source if seen else None) or None,
         users=list(seen.users) if seen else [],
         ranks=max(len(ranks), (seen.ranks or 0) if seen else 0) or None,

@@ -1,9 +1,9 @@
-"""Joins advice with what was tried: the changes of the same lever that were made on the run, with their effect."""
+"""Joins advice with what was tried: the changes of the same lever on the run, in progress or with their effect."""
 
 from collections.abc import Iterable
 
 from flyball_collector.adjustments.adjustment import Adjustment
-from flyball_collector.adjustments.wording import tried_text
+from flyball_collector.adjustments.wording import in_progress_text, tried_text
 from flyball_collector.advice.advice import Advice
 from flyball_collector.http.collector_parts import CollectorParts
 from flyball_collector.http.diagnosis_answers import AdviceAnswer, advice_answer
@@ -25,13 +25,22 @@ LEVERS = {
 
 
 def advice_answers(parts: CollectorParts, advice: Iterable[Advice]) -> list[AdviceAnswer]:
-    """Return the answers for advice, with what was tried on the runs that it is about."""
-    return [advice_answer(one, tried_text(_tried(parts, one), names_run=not one.subject.run)) for one in advice]
+    """Return the answers for advice, with what is or was tried on the runs that it is about."""
+    return [advice_answer(one, _experience(parts, one)) for one in advice]
 
 
-def _tried(parts: CollectorParts, advice: Advice) -> list[Adjustment]:
+def _experience(parts: CollectorParts, advice: Advice) -> str:
+    """Return what happens now, or what was tried before."""
+    found, names_run = _adjustments(parts, advice), not advice.subject.run
+    return in_progress_text(found, names_run=names_run) or tried_text(found, names_run=names_run)
+
+
+def _adjustments(parts: CollectorParts, advice: Advice) -> list[Adjustment]:
+    """Return the adjustments of the same levers that are in progress, or were made."""
     if parts.adjustments is None or advice.rule not in LEVERS:
         return []
     subject, levers = advice.subject, LEVERS[advice.rule]
     runs = [subject.run] if subject.run else parts.fleet.runs.of_host(subject.host)
-    return [each for run in runs for each in parts.adjustments.tried(run) if each.lever in levers]
+    known = [each for run in runs for each in parts.adjustments.find(run=run) if not each.is_over]
+    known += [each for run in runs for each in parts.adjustments.tried(run)]
+    return [each for each in known if each.lever in levers]

@@ -137,10 +137,10 @@ def _memory_note(state: HostState, outcome: AdjustmentOutcome, now_ns: int) -> E
     """Return the note about a rank that ran out of memory. Its texts come from the host."""
     recovered = not outcome.reason.endswith("not recovered")
     time_ns = _possible(outcome.time_ns, now_ns)
-    where = outcome.reason.partition(";")[0]
-    change = f"; {outcome.name} {outcome.value_from} → {outcome.value_to}" if outcome.name else ""
+    part = outcome.reason.partition(";")[0]
+    where = f"{outcome.step} ({part})" if part else f"{outcome.step}"
     took = f"; the repetition took {outcome.seconds:.2g} s" if recovered and outcome.seconds else ""
-    end = "" if recovered else "; the step could not be repeated"
+    end = took if recovered else "; the step could not be repeated"
     return Entry(
         id=entry_id(time_ns, NOTED, _digest(state.name, *outcome)),
         time_ns=time_ns,
@@ -150,9 +150,19 @@ def _memory_note(state: HostState, outcome: AdjustmentOutcome, now_ns: int) -> E
         run=outcome.run,
         rank=outcome.rank,
         severity="info" if recovered else "warning",
-        because=f"out of memory at step {outcome.step}{f' ({where})' if where else ''}{change}{took}{end}",
+        because=f"out of memory at step {where}{_changed(outcome, recovered)}{end}",
         evidence={"seconds": outcome.seconds} if outcome.seconds else {},
     )
+
+
+def _changed(outcome: AdjustmentOutcome, recovered: bool) -> str:
+    """Return what the rank changed. A rank whose step failed may have kept a smaller value for the next start."""
+    if not outcome.name:
+        return ""
+    if recovered:
+        return f"; {outcome.name} {outcome.value_from} → {outcome.value_to}"
+    kept = f"; the next start begins with {outcome.value_to}" if outcome.value_to else ""
+    return f" with {outcome.name} {outcome.value_from}{kept}"
 
 
 def _event_note(state: HostState, event: HostEvent, now_ns: int) -> Entry:

@@ -17,6 +17,7 @@ from typing import Any
 from tests.benchmarks.client_on_gpu.captured import captures, measured_run
 from tests.benchmarks.client_on_gpu.slowdown import slowdown_busy, slowdown_launching
 from tests.benchmarks.client_on_gpu.survived import survived
+from tests.benchmarks.client_on_gpu.survived_together import survived_together
 from tests.benchmarks.client_on_gpu.throttled import throttled
 from tests.benchmarks.client_on_gpu.training import StandinAgent, Training
 
@@ -43,6 +44,7 @@ def main() -> int:
             captures,
             measured_run,
             survived,
+            survived_together,
             throttled,
             slowdown_busy,
             slowdown_launching,

@@ -17,6 +17,7 @@ from flyball.command.adjust import choice_of
 from flyball.command.adjust_view import adjustments_view, effect_text, gain_text, progress_text
 from flyball.command.errors import CommandError, WrongArgument
 from flyball.command.output import write_view
+from flyball_collector.adjustments.adjustment import AdjustmentState
 from flyball_collector.adjustments.settings import AdjustmentsSettings
 from flyball_collector.http.adjustment_answers import adjustment_answer
 from flyball_collector.http.adjustment_testing import AdjustableTraining, faster, some_adjustment
@@ -76,7 +77,7 @@ async def test_details_show_who_decided_what_and_what_was_measured() -> None:
         training.answer()
         training.play(40, step_seconds=0.16)
         shown = (await run(url, "show", "000")).stdout
-    for words in ("workers 2 → 4  r  kept (+2", "idle CPU", "1: does not change results", "Measured speed: +2",
+    for words in ("workers 2 → 4  r  kept, +2", "idle CPU", "1: does not change results", "Measured speed: +2",
                   "Decisions", "a local user", "Ranks: 4 applied", "4 on a, b"):  # fmt: skip
         assert words in shown, shown
     line = next(line for line in shown.splitlines() if line.startswith("step time"))
@@ -91,7 +92,7 @@ async def test_a_proposal_is_approved_or_vetoed() -> None:
         first = training.propose()
         assert "waits for approval" in (await run(url, "show", first.id)).stdout
         vetoed = (await run(url, "veto", first.id, "--why", "evaluation at noon")).stdout
-        assert vetoed == "workers 2 → 4 on r: vetoed: vetoed by a local user: evaluation at noon.\n"
+        assert vetoed == "workers 2 → 4 on r: vetoed by a local user: evaluation at noon.\n"
         assert "does not wait" in failure(await run(url, "approve", first.id))
         training.play(30)
         second = training.propose(to=8)
@@ -117,7 +118,7 @@ async def test_watching_ends_with_the_adjustment() -> None:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-    assert "workers 2 → 4: kept (+2" in result.stderr
+    assert "workers 2 → 4: kept, +2" in result.stderr
     assert "Measured speed: +2" in result.stdout
 
 
@@ -138,6 +139,18 @@ async def test_values_and_policy_are_shown_and_set() -> None:
         assert limited == "The policy of r is ask, not auto: the collector allows ask at most.\n"
         assert (await run(url, "policy", "r", "off", "--why", "benchmark")).stdout == "The policy of r is off.\n"
         assert "off" in failure(await run(url, "set", "r", "workers", "4"))
+
+
+async def test_the_policy_of_a_run_that_declares_nothing_is_unknown() -> None:
+    """A training with the policy `off` declares nothing, so no other policy may be shown for it."""
+    training = AdjustableTraining()
+    training.play(3)
+    async with serving(training.parts) as url:
+        heading, reason = (await run(url, "values", "r")).stdout.splitlines()
+        assert heading == "r  policy unknown"
+        assert reason.endswith("changed. The script's policy may be `off`, or the agents allow no adjustments.")
+        unknown = "The policy of r is unknown: no rank has declared a value that can be changed.\n"
+        assert (await run(url, "policy", "r")).stdout == unknown
 
 
 async def test_errors_name_what_is_wrong_and_what_to_do() -> None:
@@ -202,7 +215,11 @@ def test_gains_and_states_are_short() -> None:
     assert [gain_text(gain) for gain in (1.034, 1.004, 0.94, 1.0, 15.2)] == ["+3 %", "+0.4 %", "-6 %", "+0 %", "×15.2"]
     found = _answer(effect=faster(1.034), reason="slower\x1b[31m")
     assert effect_text(found["effect"]) == "+3 % (+1 % … +5 %)"
-    assert progress_text(found) == "kept (+3 % (+1 % … +5 %)): slower�[31m"
+    assert progress_text(found) == "kept, +3 % (+1 % … +5 %): slower�[31m"
+    vetoed = _answer(state=AdjustmentState.VETOED, reason="vetoed by otto: useless")
+    assert progress_text(vetoed) == "vetoed by otto: useless"
+    policy = _answer(state=AdjustmentState.VETOED, reason="the policy is off")
+    assert progress_text(policy) == "vetoed: the policy is off"
 
 
 def test_text_of_hosts_controls_no_terminal() -> None:

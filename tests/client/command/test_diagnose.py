@@ -3,7 +3,9 @@
 import asyncio
 import json
 
+import pytest
 import typer
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from flyball.command import advice, diagnose
@@ -36,6 +38,19 @@ async def test_a_host_is_diagnosed_in_sections() -> None:
     assert "memory_exhaustion  a GPU 3  5 min" in shown
     assert "   a GPU 3: reads wait" in shown
     assert "faster by ×1.20 to ×1.50 · 80 % confidence · effort: setting · only a person may do it" in shown
+
+
+@pytest.mark.parametrize(("tried", "safety"), [("", "only a person may do it"), ("tried", "an adjustment can do it")])
+def test_what_flyball_does_is_not_only_for_people(tried: str, safety: str) -> None:
+    """Advice for people is also followed by an adjustment where a run declares the value."""
+    known = {"change": "c", "because": "b", "confidence": 0.8, "effort": "code", "safety": "A0", "tried": tried,
+             "changes_results": False, "caution": "", "rule": "r", "source": "s", "gain_low": None, "gain_high": None,
+             "host": "a", "gpu": None, "gpu_index": None, "run": "r", "rank": None, "resource": None}  # fmt: skip
+    (grid,) = advice.advice_view([known])
+    console = Console(width=200)
+    with console.capture() as shown:
+        console.print(grid)
+    assert f"effort: code · {safety}" in shown.get()
 
 
 async def test_long_advice_is_indented() -> None:

@@ -1,6 +1,7 @@
 """The first screen of `flyball up`."""
 
 import io
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -41,6 +42,15 @@ def test_it_shows_the_host_and_all_addresses() -> None:
     assert "http://x:1/metrics" in text
     assert "flyball top gpu-01" in text
     assert "Unavailable readings" not in text
+
+
+def test_it_names_the_command_for_changes_only_if_they_are_allowed() -> None:
+    """`flyball up --no-adjust` has nothing to list."""
+    out = io.StringIO()
+    for line in first_screen([host()], replace(ADDRESSES, http_option="--collector http://x:1", adjusts=True)):
+        Console(file=out, width=200).print(line)
+    assert "  changes    flyball adjust list --collector http://x:1\n" in out.getvalue()
+    assert "adjust" not in shown(host())
 
 
 def test_unavailable_readings_with_the_same_cause_share_a_line() -> None:

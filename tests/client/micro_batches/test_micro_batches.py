@@ -138,6 +138,18 @@ def test_an_out_of_memory_is_sent_to_the_agent(run: Run, tmp_path: Path) -> None
     }  # fmt: skip
 
 
+def test_an_out_of_memory_that_ends_the_training_changes_no_value(run: Run, tmp_path: Path) -> None:
+    """Without a repetition and without a next start, no new size is reported."""
+    run.finish()
+    with ListeningSocket(tmp_path / "agent.sock") as agent:
+        with flyball.run("tiny") as other:
+            batch = other.batch(per_rank=4, micro=4, normalised="tokens")
+            assert "Not repeated" in notes(caught(batch, lambda _: raise_out_of_memory()))
+        agent.accept()
+        (message,) = [line for line in agent.lines() if line["kind"] == "oom"]
+    assert (message["from"], message["to"], message["recovered"]) == (4, None, False)
+
+
 def caught(batch: Any, part: Any, data: Any = None, **options: Any) -> BaseException:
     """Return what accumulate raises."""
     with pytest.raises(Exception) as raised:  # noqa: PT011  the test looks at it

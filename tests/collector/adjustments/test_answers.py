@@ -80,4 +80,4 @@ def test_the_last_word_of_a_rank_is_not_overwritten() -> None:
 
 def test_reasons_name_the_ranks() -> None:
     """The reason against an offer has the words of the ranks."""
-    assert reason_against(answered(OFFERED, "prepared", "veto")) == "rank 1 veto: why1"
+    assert reason_against(answered(OFFERED, "prepared", "veto")) == "vetoed by rank 1: why1"

@@ -172,6 +172,29 @@ def test_a_change_can_be_undone_while_it_is_measured() -> None:
     assert case.core.books[RUN].watch is None
 
 
+def test_a_measurement_decides_nothing_while_a_person_undoes_the_change() -> None:
+    """A change is neither kept nor taken back while its undo waits for the next epoch."""
+    case = CoreCase(2, AUTO, micro_batch(when="epoch"))
+    applied = case.applied()
+    inverse = case.core.undo(applied, "alice", "", case.now)
+    case.all_answer(inverse, "prepared")
+    for harm in ("", "the run became slower (-9 %)"):
+        case.core.measured(applied, effect(), case.now, harm=harm)
+        assert case.state(applied) is AdjustmentState.APPLIED
+    case.all_answer(inverse, "applied", 16)
+    assert case.state(applied) is AdjustmentState.UNDONE
+    assert "keep" not in [each.what for each in case.of(applied).decisions]
+
+
+def test_an_undo_that_the_ranks_refuse_lets_the_measurement_go_on() -> None:
+    """After a refused undo the change is kept, or taken back, by what is measured."""
+    case = CoreCase()
+    applied = case.applied()
+    case.answer(case.core.undo(applied, "alice", "", case.now), 0, "veto", reason="busy")
+    case.core.measured(applied, effect(), case.now)
+    assert case.state(applied) is AdjustmentState.KEPT
+
+
 def test_a_change_that_was_changed_again_cannot_be_undone() -> None:
     """Only the present value can be taken back."""
     case = CoreCase()
@@ -214,7 +237,7 @@ def test_taking_back_is_tried_again_and_then_given_up_loudly() -> None:
     assert offers == TRIES
     ended = case.of(applied)
     assert ended.state is AdjustmentState.FAILED
-    assert "could not be taken back: rank 0 veto: busy" in ended.reason
+    assert "could not be taken back: vetoed by rank 0: busy" in ended.reason
     assert [each.id for each in case.core.outbox.loud] == [applied.id]
 
 

@@ -6,8 +6,9 @@ from flyball_collector.adjustments.adjustment import AdjustmentState
 from flyball_collector.adjustments.book import GONE_SECONDS
 from flyball_collector.adjustments.flights import RECOVER_SECONDS
 from flyball_collector.adjustments.offer_checks import NotPossible
+from flyball_collector.adjustments.timing import StepProgress
 from flyball_proto.v1 import adjust_pb2 as pb
-from tests.collector.adjustments.core_case import AUTO, RUN, CoreCase, micro_batch
+from tests.collector.adjustments.core_case import AUTO, RUN, CoreCase, effect, micro_batch
 
 
 def kinds(case: CoreCase) -> list[tuple[str, str]]:
@@ -87,7 +88,7 @@ def test_an_agent_refuses_for_all_ranks_of_its_host() -> None:
     offered = case.ask()
     assert case.answer(offered, 0, "refused", host="node-1", pid=0, reason="term")
     assert case.state(offered) is AdjustmentState.VETOED
-    assert case.of(offered).reason == "rank 1 refused: term"
+    assert case.of(offered).reason == "refused by rank 1: term"
 
 
 def test_ranks_that_differ_are_a_loud_failure_and_are_made_equal_again() -> None:
@@ -250,6 +251,16 @@ def test_an_application_without_a_commit_is_loud() -> None:
     case.answer(offered, 1, "applied", 8)
     assert case.state(offered) is AdjustmentState.FAILED
     assert [each.id for each in case.core.outbox.loud] == [offered.id]
+
+
+def test_a_duration_from_before_a_change_does_not_decide_alone() -> None:
+    """Until steps with the new value were measured, the step of an offer follows from the shortest known duration."""
+    case = CoreCase()
+    case.core.progress(RUN, StepProgress(1000, 3.0, case.now, settled=True))
+    slow = case.ask()
+    assert slow.at_step == 1005
+    case.core.measured(case.apply(slow), effect(), case.now)
+    assert case.ask(4).at_step == 1000 + 12 + 2  # six seconds of 0.5 s, as the ranks have declared
 
 
 def test_no_offer_is_made_without_the_duration_of_a_step() -> None:

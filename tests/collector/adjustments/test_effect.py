@@ -202,6 +202,53 @@ def test_a_change_may_cost_what_was_predicted() -> None:
         assert verdict(effect, limits) is (EffectVerdict.ROLL_BACK if faults else EffectVerdict.KEEP)
 
 
+def test_what_a_person_asked_for_is_taken_back_only_for_a_certain_loss() -> None:
+    """A loss above 2 % whose interval includes 0 % at the end takes back what a rule did, not what a person did."""
+    noise = replace(QUIET, white=0.06).series(200, np.random.default_rng(6))
+    before, after = samples(noise[:100]), samples(noise[100:] + 0.03, first=100)
+    by_person = EffectLimits(by_person=True)
+    unclear = measure(before, after, by_person, final=True)
+    assert unclear is not None
+    assert unclear.gain < 0.98
+    assert unclear.gain_high > 1.0
+    assert unclear.faults == ()
+    assert verdict(unclear, by_person, final=True) is EffectVerdict.KEEP
+    by_rule = measure(before, after, final=True)
+    assert by_rule is not None
+    assert by_rule.faults == ("slower",)
+    clear = measure(quiet(120), quiet(60, 1.03, first=120), by_person)
+    assert clear is not None
+    assert clear.gain_high < 1.0
+    assert clear.faults == ("slower",)
+
+
+def test_what_a_person_asked_for_may_make_steps_irregular() -> None:
+    """Only speed, memory and the loss take back what a person asked for."""
+    noisy = replace(QUIET, white=0.2).series(60, np.random.default_rng(9))
+    after = samples(noisy - noisy.mean(), first=200)
+    effect = measure(quiet(200), after, EffectLimits(by_person=True), final=True)
+    assert effect is not None
+    assert effect.faults == ()
+    bad = [replace(each, finite=False) for each in after]
+    assert loss_faults(quiet(200), bad) == ["loss_not_finite"]
+    faulty = measure(quiet(200), bad, EffectLimits(by_person=True), final=True)
+    assert faulty is not None
+    assert faulty.faults == ("loss_not_finite",)
+
+
+def test_shown_durations_agree_with_the_gain() -> None:
+    """Long steps on one side change neither the gain nor the shown step time and tokens a second."""
+    before, after = changed(
+        lambda each: replace(each, tokens=1000.0),
+        lambda each: replace(each, tokens=1000.0, step_seconds=each.step_seconds * (6 if each.step % 200 == 0 else 1)),
+    )
+    effect = measure(before, after)
+    assert effect is not None
+    assert any(each.step_seconds > 1.0 for each in after[3:])
+    assert effect.step_seconds_before / effect.step_seconds_after == pytest.approx(effect.gain, rel=0.01)
+    assert effect.tokens_per_second_after == pytest.approx(1000 / effect.step_seconds_after, rel=0.01)
+
+
 def test_a_wide_interval_waits_for_more_reports() -> None:
     """The verdict is to wait while the reports do not show if a change does harm. At the end there is one."""
     noise = replace(QUIET, white=0.1).series(60, np.random.default_rng(11))

@@ -147,8 +147,8 @@ def test_stored_reports_replace_those_of_before_a_restart() -> None:
         ({"expected_low": 0.9, "predicted": {"memory_ratio": 1.5}}, EffectLimits(speed=0.9, memory=1.5)),
         ({"expected_low": 1.4}, EffectLimits(speed=1.0, memory=1.0)),
         ({"protects": True, "expected_low": 0.7}, EffectLimits(speed=0.0, memory=None)),
-        ({"rule": ""}, EffectLimits(speed=1.0, memory=None)),
-        ({"rule": "", "lever": "micro_batch"}, EffectLimits(speed=0.0, memory=None)),
+        ({"rule": ""}, EffectLimits(speed=1.0, memory=None, by_person=True)),
+        ({"rule": "", "lever": "micro_batch"}, EffectLimits(speed=0.0, memory=None, by_person=True)),
         ({"lever": "micro_batch"}, EffectLimits(speed=1.0, memory=None)),
     ],
 )

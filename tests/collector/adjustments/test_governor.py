@@ -67,6 +67,22 @@ async def test_a_change_that_slows_the_run_is_rolled_back() -> None:
     assert ended.effect.gain == pytest.approx(0.8, abs=0.05)
 
 
+@pytest.mark.parametrize("declared", [0.08, 2.65])
+async def test_the_step_of_an_offer_follows_from_the_new_duration_of_a_step(declared: float) -> None:
+    """Half a minute after steps became thirty times as long, an offer is some steps ahead, not minutes."""
+    case = GovernorCase()
+    await case.start()
+    case.seconds(60, 0.08)
+    case.apply(case.governor.propose(RUN, "micro_batch", 8, who="alice", why=""))
+    for _ in range(12):
+        case.clock.advance(1.65)
+        case.second(2.65)
+    case.declare(step_seconds=declared)
+    case.governor.undo(case.governor.find(run=RUN)[0].id, who="alice", why="")
+    offered = case.governor.find(state="offered")[0]
+    assert 5 <= offered.at_step - case.step <= 7
+
+
 def propose_32_once(values: RunValues) -> list[Proposal]:
     declared = values.value("micro_batch")
     return [proposal(32, rule="grow")] if declared is not None and declared.value == 16 else []
@@ -97,6 +113,55 @@ async def test_running_out_of_memory_after_a_change_takes_it_back() -> None:
     assert len(case.governor.faults(RUN)) == 1, "of another host"
     case.second()
     assert case.governor.find(state="offered")[0].inverse_of == adjustment.id
+
+
+@pytest.mark.parametrize(("recovered", "size"), [(True, 8), (False, 16)])
+async def test_only_a_repeated_step_has_changed_the_value_of_a_rank(recovered: bool, size: int) -> None:
+    """A rank that failed may have kept a smaller value for the next start; its own is the old one."""
+    case = GovernorCase()
+    await case.start()
+    case.seconds(3)
+    fault = pb.OutOfMemory(run=RUN, rank=1, pid=101, step=case.step, name="micro_batch", to="8", recovered=recovered)
+    case.governor.take("node-1", pb.AgentAdjust(out_of_memory=fault))
+    values = case.governor.values(RUN)
+    assert values is not None
+    assert [each.value for each in values.of("micro_batch").values()] == [16, size]
+
+
+async def test_those_who_compare_a_run_with_its_past_hear_of_changes_that_took_effect() -> None:
+    """They hear of a change, of its inverse, and of a rank's own change; not of offers, nor of rests between steps."""
+    case, followed = GovernorCase(), list[str]()
+    case.governor.on_effect(followed.append)
+    await case.start()
+    case.seconds(5)
+    offered = case.governor.propose(RUN, "micro_batch", 8, who="alice")
+    assert followed == []
+    case.apply(offered)
+    assert set(followed) == {RUN}
+    followed.clear()
+    case.apply(case.governor.undo(offered.id, who="alice"))
+    assert set(followed) == {RUN}
+    followed.clear()
+    fault = pb.OutOfMemory(run=RUN, rank=1, pid=101, step=case.step, name="micro_batch", to="8", recovered=True)
+    case.governor.take("node-1", pb.AgentAdjust(out_of_memory=fault))
+    assert followed == [RUN]
+
+
+async def test_a_pause_leaves_the_past_of_a_run_as_it_is() -> None:
+    """It is a rest between two steps, so the steps after it are compared with those before."""
+    case, followed = GovernorCase(), list[str]()
+    case.governor.on_effect(followed.append)
+    await case.start()
+    pause = pb.AdjustableValue(name="pause", value="false", choices=["false", "true"], safety=1, lever="pause")
+    case.seconds(5)
+    case.declare(values=[pause])
+    paused = case.governor.propose(RUN, "pause", to=True, who="alice")
+    for rank in range(2):
+        case.answer(paused, rank, pb.Answer.PREPARED)
+    for rank in range(2):
+        case.answer(paused, rank, pb.Answer.APPLIED, "true")
+    assert case.of(paused).state is AdjustmentState.KEPT
+    assert followed == []
 
 
 async def test_a_change_that_protects_survives_a_slower_run() -> None:

@@ -109,6 +109,23 @@ def test_figures_come_from_the_reports() -> None:
     assert (found.service_share, found.calls_per_sample, found.checkpoint_seconds) == (None, None, None)
 
 
+@pytest.mark.parametrize(
+    ("labels", "length"),
+    [({"total_steps": "400"}, (400.0, 392.0)), ({"total_samples": "640"}, (20.0, 12.0)), ({}, None)],
+)
+def test_the_length_of_a_run_is_what_it_has_announced(
+    labels: dict[str, str], length: tuple[float, float] | None
+) -> None:
+    """It is announced in steps or samples; without it, the number of steps left is unknown."""
+    fleet = SimulatedFleet()
+    fleet.host().tenancy = pb.Tenancy(members=[pb.Member(pid=7, run="r", source="client", labels=labels)])
+    for second in range(5):
+        fleet.report(report(2 * second, samples=64.0))
+        fleet.step()
+    found = facts(fleet)
+    assert (found.total_steps, found.steps_left) == (length or (None, None))
+
+
 @pytest.mark.parametrize(("source", "battery"), [("battery", True), ("mains", False), ("", None), ("unknown", None)])
 def test_the_source_of_power_is_known_or_not(source: str, battery: bool | None) -> None:
     """Only `battery` and `mains` are facts."""

@@ -1,5 +1,7 @@
 """The samples that the effect of an adjustment is measured on."""
 
+import pytest
+
 from flyball_collector.adjustments.series import RunSeries
 from flyball_collector.fleet.run_steps import RankSteps, RunSteps, StepFigures
 
@@ -66,6 +68,30 @@ def test_samples_before_an_earlier_change_do_not_count() -> None:
     assert [each.step for each in series.before(25)] == [10, 20]
     assert [each.step for each in series.before(40)] == [40]
     assert [each.step for each in series.after(40)] == [50]
+
+
+def test_the_recent_duration_of_a_step_begins_with_the_last_change() -> None:
+    """Steps before a change and on both sides of it do not count, and those after it only when there are enough."""
+    series, seconds, known = RunSeries(), 0.0, []
+    for steps in range(0, 70, 10):
+        seconds += 10 * (0.1 if steps <= 30 else 0.5)
+        series.take(run(rank(0, steps, seconds)))
+        known.append(series.recent_step_seconds())
+        if steps == 30:
+            series.changed(30)
+            assert series.recent_step_seconds() is None
+    assert known[:3] == [None, None, None]
+    assert [known[3], known[5]] == pytest.approx([0.1, 0.5])  # three short reports; two with steps of ten seconds
+    assert known[4] is None
+
+
+def test_the_shorter_of_the_newest_and_the_mean_step_counts() -> None:
+    """One long step, such as a checkpoint, does not bring an offer's step too close."""
+    series, seconds = RunSeries(), 0.0
+    for steps in range(10, 70, 10):
+        seconds += 10 * (0.1 if steps < 60 else 3.0)
+        series.take(run(rank(0, steps, seconds)))
+    assert series.recent_step_seconds() == pytest.approx((4 * 0.1 + 3.0) / 5)
 
 
 def test_another_attempt_or_other_ranks_begin_again() -> None:

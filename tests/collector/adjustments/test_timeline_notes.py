@@ -94,7 +94,10 @@ def test_a_note_has_what_a_reader_needs() -> None:
     assert (back.because, back.host) == ("micro_batch 16 → 8 offered to 1 rank for step 240, to take 9f2a back", "a")
     kept = note_of(some_adjustment(effect=faster(1.034)))
     assert kept is not None
-    assert kept.because == "micro_batch 16 → 8 kept (+3 % (+1 % … +5 %))"
+    assert kept.because == "micro_batch 16 → 8 kept, +3 % (+1 % … +5 %)"
+    vetoed = note_of(some_adjustment(AdjustmentState.VETOED, reason="vetoed by otto: useless"))
+    assert vetoed is not None
+    assert vetoed.because == "micro_batch 16 → 8 vetoed by otto: useless"
     assert set(kept.evidence) == {"from", "to", "gain", "gain_low", "gain_high"}
     assert note_of(some_adjustment(AdjustmentState.FAILED, reason="rank 3 differs")).severity == "critical"  # type: ignore[union-attr]  # it is noted
 

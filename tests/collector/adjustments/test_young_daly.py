@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_collector.adjustments.young_daly import LEAST_COSTS, MOST_SECONDS, best_steps, seconds_between_failures
+from flyball_collector.adjustments.young_daly import (
+    LEAST_COSTS,
+    MOST_OF_RUN,
+    MOST_SECONDS,
+    best_steps,
+    most_steps,
+    seconds_between_failures,
+)
 from flyball_collector.advice.checkpoints import overhead
 
 CHOICES = tuple(base * 10**power for power in range(6) for base in (1, 2, 3, 5, 7))
@@ -51,6 +58,24 @@ def test_the_choice_is_within_its_limits_and_stays(now: int, step: float, cost: 
 def test_unknown_figures_propose_nothing(step: float, cost: float, now: int) -> None:
     """Without the time of a step, the cost or the present interval there is no choice."""
     assert best_steps(CHOICES, now, step_seconds=step, cost_seconds=cost, between_failures=1e6) is None
+
+
+@given(now=st.sampled_from(CHOICES), cost=st.floats(0.01, 100.0), total=st.integers(1, 10**6), done=st.floats(0.0, 1.0))
+def test_no_interval_is_longer_than_what_is_left_of_the_run(now: int, cost: float, total: int, done: float) -> None:
+    """The interval is at most a tenth of the run's steps and at most the steps that are left."""
+    left = total * (1.0 - done)
+    found = best_steps(
+        CHOICES, now, step_seconds=0.5, cost_seconds=cost, between_failures=1e8, most=most_steps(total, left)
+    )
+    if found is not None:
+        assert found.steps <= MOST_OF_RUN * total
+        assert found.steps <= left
+
+
+def test_a_run_of_unknown_length_is_not_limited_by_it() -> None:
+    """Without a total number of steps only time limits the interval; without progress the whole run is left."""
+    assert most_steps(None, None) == math.inf
+    assert most_steps(5000, None) == 500
 
 
 def test_an_interval_of_hours_is_shortened() -> None:

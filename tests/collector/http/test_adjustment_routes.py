@@ -74,7 +74,7 @@ async def test_harm_is_taken_back_and_shown() -> None:
     assert run.value["workers"] == 2
     (warning,) = [each for each in run.parts.timeline.recent() if each.kind == "adjustment_rolled_back"]
     assert (warning.severity, warning.run) == ("warning", "r")
-    assert warning.because.startswith("workers 2 → 8 taken back because it did harm (-")
+    assert warning.because.startswith("workers 2 → 8 taken back because it did harm, -")
 
 
 async def test_what_a_rule_proposes_waits_for_a_person() -> None:
@@ -132,7 +132,7 @@ REFUSED: tuple[tuple[str, dict[str, Any], int, str], ...] = (
     ("adjustments/9f2a/approve", {"why": ""}, 404, "unknown_adjustment"),
     ("adjustments/<script>/veto", {"why": ""}, 404, "unknown_adjustment"),
     ("adjustments/9f2a/undo", {}, 404, "unknown_adjustment"),
-    ("policy", {"run": "r", "policy": "always"}, 400, "policy"),
+    ("policy", {"run": "r", "policy": "always"}, 400, "policy: 'always' is not one of off, ask, auto"),
     ("policy", {"run": "nobody", "policy": "off"}, 404, "unknown_run"),
 )
 
@@ -149,6 +149,21 @@ async def test_what_cannot_be_changed_has_a_plain_reason() -> None:
             assert (answer.status, words in shown) == (status, True), (body, error)
     assert run.sent == []
     assert "adjustment_decided" not in notes(run)
+
+
+async def test_a_wrong_state_and_a_missing_body_are_named() -> None:
+    """The errors have the names that the client uses, and what is expected in their place."""
+    run = await AdjustableTraining().begin()
+    async with serving(run.parts) as base:
+        url = f"{base}/api/v1/adjustments"
+        state = (await fetch(f"{url}?state=bogus&limit=x")).json()["error"]
+        missing = [await fetch(address, method="POST", headers=OPERATOR) for address in (url, f"{url}/9f2a/veto")]
+    assert state["what"].startswith("state: 'bogus' is not one of in_progress, proposed, offered, committed,")
+    assert state["what"].endswith("failed; limit: Expected `int`, got `str`")
+    assert [(each.status, each.json()["error"]["what"]) for each in missing] == [
+        (400, "the body is missing; expected JSON with run, name, to"),
+        (400, "the body is missing; expected JSON, at least {}"),
+    ]
 
 
 async def test_a_decision_that_comes_too_late_names_the_state() -> None:

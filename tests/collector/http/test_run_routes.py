@@ -9,6 +9,7 @@ import pytest
 
 from flyball_collector.advice.advice import Advice, Effort, Safety
 from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.http.adjustment_testing import AdjustableTraining
 from flyball_collector.http.collector_parts import CollectorParts
 from flyball_collector.http.diagnosis_testing import diagnosed
 from flyball_collector.http.run_lookup import name_in_path
@@ -16,6 +17,7 @@ from flyball_collector.http.run_routes import MOST_RANKS
 from flyball_collector.http.run_testing import SECOND, RunFindingsDouble, TrainingDouble
 from flyball_collector.http.testing import fetch, serving
 from flyball_collector.timeline.testing import make_event
+from flyball_proto.v1 import adjust_pb2 as pb_adjust
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 HOSTILE = (
@@ -370,3 +372,38 @@ async def test_a_run_of_many_ranks_is_answered_quickly() -> None:
     assert [rank["rank"] for rank in everything["ranks"]] == list(range(1024))
     assert (none["ranks"], none["ranks_total"]) == ([], 1024)
     assert min(taken) < 0.1
+
+
+async def test_a_paused_run_is_shown_as_paused_without_a_time_left() -> None:
+    """While the value of a rank is that it pauses, the state is paused, and the time left is unknown."""
+    run = await AdjustableTraining().begin()
+    parts = replace(run.parts, findings=RunFindingsDouble("r"))
+    shown = []
+    for value in ("false", "true", "false"):
+        declared = run.able(0)
+        declared.values.append(pb_adjust.AdjustableValue(name="pause", value=value, safety=1, lever="pause"))
+        run.governor.take("a", pb_adjust.AgentAdjust(able=declared))
+        one = (await details(parts))["run"]
+        async with serving(parts) as url:
+            (listed,) = (await fetch(f"{url}/api/v1/runs")).json()["runs"]
+        assert (one["state"], one["remaining_seconds"]) == (listed["state"], listed["remaining_seconds"])
+        shown.append((one["state"], one["remaining_seconds"], one["remaining_high_seconds"]))
+    assert shown == [("running", 89.0, 99.0), ("paused", None, None), ("running", 89.0, 99.0)]
+
+
+@pytest.mark.parametrize("host", ["", "a"])
+async def test_a_run_that_ended_while_the_collector_was_away_has_ended(host: str) -> None:
+    """Only a condition from before is known of it. While a host does not report, it may be there."""
+    training = TrainingDouble("other")
+    training.parts.timeline.add_events([make_event("fail_slow", subject=Subject(host, run="gone"))])
+
+    async def state() -> str:
+        one = (await details(training.parts, "gone"))["run"]["state"]
+        async with serving(training.parts) as url:
+            listed = (await fetch(f"{url}/api/v1/runs")).json()["runs"]
+        assert {run["run"]: run["state"] for run in listed}["gone"] == one
+        return str(one)
+
+    assert await state() == "ended"
+    training.parts.fleet.ensure("a").received_ns -= 60 * SECOND
+    assert await state() == "not_reporting"

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from flyball_collector.adjustments.settings import AdjustmentsSettings
 from flyball_collector.advice.advice import Advice, Effort, Gain, Safety
 from flyball_collector.advice.rules.catalogue import RULES
 from flyball_collector.diagnosis.subject import Subject
@@ -38,6 +39,26 @@ async def test_advice_shows_what_a_change_of_the_same_lever_brought() -> None:
         listed = (await fetch(f"{url}/api/v1/advice?run=r")).json()
         diagnosis = (await fetch(f"{url}/api/v1/runs/r/diagnosis")).json()
     assert listed[0]["tried"] == diagnosis["advice"][0]["tried"] == texts[0]
+
+
+async def test_advice_shows_a_change_in_progress() -> None:
+    """It has how to approve the change, then that it is made, then that it is measured, and then what it brought."""
+    run = await AdjustableTraining(settings=AdjustmentsSettings(enabled=True, watch_steps=20)).begin()
+    run.play(30)
+    proposed = run.propose()
+    advice = [about("parallel_workers", Subject(run="r")), about("parallel_workers", Subject("a"))]
+
+    def texts() -> list[str]:
+        return [each.tried for each in advice_answers(run.parts, advice)]
+
+    how = f"workers 2 → 4, waits for `flyball adjust approve {proposed.id}`"
+    assert texts() == [f"proposed for this run: {how}", f"proposed for run r: {how}"]
+    run.governor.approve(proposed.id, who="otto")
+    assert texts()[0] == "being made on this run: workers 2 → 4"
+    run.answer()
+    assert texts()[0] == "made on this run: workers 2 → 4, its effect is being measured"
+    run.play(60)
+    assert texts()[0].startswith("tried on this run: workers 2 → 4")
 
 
 def test_the_rules_of_advice_exist() -> None:

@@ -74,7 +74,7 @@ async def test_a_roll_back_is_a_warning_for_an_hour(receiver: Receiver, store: S
         (raised,) = events(receiver)
         assert raised["alert"] == "FlyballAdjustmentRolledBack"
         assert raised["summary"] == "An adjustment was taken back because it did harm."
-        assert "workers 2 → 4 taken back because it did harm (-" in raised["description"]
+        assert "workers 2 → 4 taken back because it did harm, -" in raised["description"]
         await until(lambda: store.list_documents(NOTIFIED))
         run.training.clock.now_ns += HOUR
         await until(lambda: len(events(receiver)) == 2)

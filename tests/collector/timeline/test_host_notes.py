@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from flyball_collector.fleet.adjustment_outcomes import AdjustmentOutcome
 from flyball_collector.fleet.events import HostEvent
 from flyball_collector.fleet.host import HostState
@@ -52,6 +54,16 @@ def test_a_rank_without_memory_is_noted_once() -> None:
     assert (worse.kind, worse.severity) == ("out_of_memory", "warning")
     assert worse.because == "out of memory at step 251 (in optimizer); the step could not be repeated"
     assert host_notes.update([host], at(4)) == []
+
+
+@pytest.mark.parametrize(("to", "kept"), [("", ""), ("4", "; the next start begins with 4")])
+def test_a_step_that_failed_changed_nothing(to: str, kept: str) -> None:
+    """Without a repetition, no value has changed; at most the next start has a smaller one."""
+    failed = outcome(-10, "in backward; not recovered", value_to=to)
+    (note,) = HostNotes().update([HostState("a", outcomes=(failed,))], at(0))
+    assert note.because == (
+        f"out of memory at step 251 (in backward) with micro_batch 8{kept}; the step could not be repeated"
+    )
 
 
 def test_a_note_about_a_gpu_has_its_number() -> None:

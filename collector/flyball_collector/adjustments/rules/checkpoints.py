@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from flyball_collector.adjustments.declared_values import SharedValue
 from flyball_collector.adjustments.rules.rule import AdjustmentRule, RuleChange
 from flyball_collector.adjustments.run_case import RunCase
-from flyball_collector.adjustments.young_daly import best_steps, seconds_between_failures
+from flyball_collector.adjustments.young_daly import best_steps, most_steps, seconds_between_failures
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.number_format import duration
 
@@ -25,7 +25,12 @@ def find_interval(case: RunCase, value: SharedValue) -> RuleChange | None:
         return None
     mean = seconds_between_failures(s.gpus_total, s.failures, s.hours)
     found = best_steps(
-        value.numbers, value.number, step_seconds=case.step_seconds, cost_seconds=cost, between_failures=mean
+        value.numbers,
+        value.number,
+        step_seconds=case.step_seconds,
+        cost_seconds=cost,
+        between_failures=mean,
+        most=most_steps(s.total_steps, s.steps_left),
     )
     to = value.choice(found.steps) if found is not None else None
     if found is None or to is None:
@@ -88,7 +93,10 @@ RULES = (
         name="checkpoint_interval",
         lever="checkpoint_steps",
         evidence="the measured cost of a checkpoint, the time of a step, the failures of the run (first, of others)",
-        change="the number of steps with the least time lost; at most an hour, at most a tenth of the time for writing",
+        change=(
+            "the number of steps with the least time lost; at most an hour, a tenth of the run's steps and what is "
+            "left of them (where the total is known); at most a tenth of the time for writing"
+        ),
         inverse="the same rule, when the figures have changed",
         safety=1,
         source="Young 1974, Daly 2006; the Llama 3 report, arXiv 2407.21783 (419 interruptions in 54 days)",

@@ -157,6 +157,11 @@ class LevelShifts:
         kept["admitted"][places] = kept["held"][places] = 0
         kept["shifted"][places] = False
 
+    def begin_again(self, places: Places, counts: Places) -> None:
+        """Learn these series again from reports that are later than these counts, after a warm-up."""
+        self.forget(places)
+        self.kept["resumed"][places] = counts
+
     def _notice_stops(self, places: Places, counts: Places, times: Floats) -> None:
         """Note series whose reports paused for much longer than usual."""
         kept, gaps = self.kept, np.diff(times, axis=0)

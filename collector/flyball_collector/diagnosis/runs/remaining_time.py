@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.runs.run_view import RunView
 from flyball_collector.diagnosis.subject_arrays import SubjectArrays
+from flyball_collector.diagnosis.unknown_values import known_or
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -14,6 +15,7 @@ Flags = NDArray[np.bool_]
 _MARKS = 64
 _FIRST_SPACING = 2.0  # seconds between marks; doubles each time all marks are used
 _LEAST = 5  # marks
+_CLOCK_SECONDS = 5.0  # a clock that goes further back belongs to another start; pauses are reported within a second
 _SURE = 1.645  # standard deviations of a 90 % interval
 
 
@@ -36,13 +38,15 @@ class RunProgress:
     def mark(self, runs: RunView) -> None:
         """Note the current progress of each run."""
         self._kept.align(runs.runs)
-        step, at = runs.quantile(runs.ranks.column("step"), 1.0), runs.quantile(runs.ranks.column("at"), 1.0)
+        step, at = runs.quantile(runs.ranks.column("step"), 1.0), _worked_until(runs)
         used = self._kept["used"]
         last = np.maximum(used - 1, 0)
         places = np.arange(len(used))
         last_step, last_at = self._kept["steps"][places, last], self._kept["times"][places, last]
         attempt = runs.quantile(runs.ranks.column("attempt"), 1.0)
-        restarted = (used > 0) & ((step < last_step) | (at < last_at) | (attempt != self._kept["attempt"]))
+        restarted = (used > 0) & (
+            (step < last_step) | (at < last_at - _CLOCK_SECONDS) | (attempt != self._kept["attempt"])
+        )
         self._kept["attempt"][:] = attempt
         used[restarted], self._kept["spacing"][restarted] = 0, _FIRST_SPACING
         due = (used == 0) | ((step > last_step) & (at - last_at >= self._kept["spacing"]))
@@ -71,8 +75,9 @@ class RunProgress:
         mean, whole = _mean_step(passed, done, late), _mean_step(passed, done, inside)
         newest = np.maximum(used - 1, 0)
         at_step = steps[np.arange(len(used)), newest]
-        left = np.maximum(_total_steps(runs) - at_step, 0.0)
-        seconds = left * mean - (now - times[np.arange(len(used)), newest])
+        left = np.maximum(total_steps(runs) - at_step, 0.0)
+        passed_since = np.maximum(now - _paused(runs) - times[np.arange(len(used)), newest], 0.0)
+        seconds = left * mean - passed_since
         noise = left * _uncertainty(passed, done, inside, mean, left)
         drift = left * (whole - mean)
         known = used >= _LEAST
@@ -83,7 +88,18 @@ class RunProgress:
         )
 
 
-def _total_steps(runs: RunView) -> Floats:
+def _worked_until(runs: RunView) -> Floats:
+    """Return the time of the newest report, without the time for which adjustments have paused the run."""
+    return runs.quantile(runs.ranks.column("at"), 1.0) - _paused(runs)
+
+
+def _paused(runs: RunView) -> Floats:
+    """Return the seconds for which adjustments have paused each run."""
+    paused: Floats = runs.quantile(known_or(0.0, runs.ranks.column("paused_seconds")), 1.0)
+    return paused
+
+
+def total_steps(runs: RunView) -> Floats:
     """Return the total number of steps. If only the number of samples is known, it follows from those of a step."""
     if np.isnan(runs.total_samples).all():
         return runs.total_steps

@@ -84,6 +84,12 @@ class SlowSingleSteps:
         kept["counted"][places] += fresh
         self._learn(places, mean, fresh)
 
+    def forget(self, places: Places) -> None:
+        """Forget what slow steps added to these ranks."""
+        kept = self._kept
+        kept["added"][places] = kept["usual"][places] = 0.0
+        kept["learnt"][places], kept["since"][places], kept["slow"][places] = 0, -1, False
+
     def _learn(self, places: Places, mean: Floats, fresh: Places) -> None:
         """Update the usual mean of ranks that are not slow."""
         kept, learns = self._kept, ~self._kept["slow"][places]

@@ -102,6 +102,11 @@ class StepTimeTracker:
         self._step_times: StepTimes | None = None
         self._cadence = Cadence(_SECONDS)
         self._shares = RoundRobin(_SECONDS)
+        self._changed: set[str] = set()
+
+    def begin_again(self, run: str) -> None:
+        """Learn the past of a run again, because its steps were changed on purpose."""
+        self._changed.add(run)
 
     def take(self, view: View) -> None:
         """Take the newest reports of a share of the ranks, to spread the work for a large fleet over seconds."""
@@ -113,6 +118,9 @@ class StepTimeTracker:
         if view is not self._view:
             self._view = view
             self._step_times = self._compute(view, self._runs.of(view)) if self._cadence.due(view) else None
+            if self._changed and self._step_times is not None:
+                self._forget_pasts(self._step_times)
+                self._step_times = self._compute(view, self._step_times.runs)
         return self._step_times
 
     def _take(self, runs: RunView, selected: Flags) -> None:
@@ -185,6 +193,21 @@ class StepTimeTracker:
             state = self._shifts.state()
         return state, beyond_offset
 
+    def _forget_pasts(self, times: StepTimes) -> None:
+        """Forget the pasts of the runs that were changed.
+
+        A change is made on all ranks. A rank that has become slower than its peers keeps its past: it is still slower.
+        Offsets stay too, because a change of all ranks does not affect them.
+        """
+        runs = times.runs
+        changed = np.array([subject.run in self._changed for subject in runs.runs.names], dtype=bool)
+        self._changed.clear()
+        slow = times.state.shifted & times.complete[runs.run_of] & times.still_differs
+        places = np.flatnonzero(changed[runs.run_of] & ~slow)
+        self._shifts.begin_again(places, runs.ranks.counts[places])
+        self._single_steps.forget(places)
+        self._kept["work"][places] = np.nan
+
     def _complete(self, runs: RunView, shift: Floats) -> Flags:
         self._most.align(runs.runs)
         known = runs.known(shift)
@@ -222,3 +245,7 @@ class StepTimeUpdater:
         """Take the reports of this second."""
         self._tracker.take(view)
         return ()
+
+    def begin_again(self, run: str) -> None:
+        """Learn the past of a run again."""
+        self._tracker.begin_again(run)

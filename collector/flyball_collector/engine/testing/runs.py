@@ -41,8 +41,12 @@ def play(
     *,
     readings: Readings = idle,
     tenancies: Mapping[str, pb.Tenancy] | None = None,
+    changes: Mapping[int, str] | None = None,
 ) -> tuple[list[Event], Player]:
-    """Play one host for each rank; return the events and the player."""
+    """Play one host for each rank; return the events and the player.
+
+    `changes` are the seconds in which an adjustment has changed a run.
+    """
     samples = []
     for second in seconds:
         for rank in range(ranks):
@@ -58,7 +62,13 @@ def play(
     player = Player(replace(recorded, about=about))
     runs, settings = Runs(), DiagnosisSettings()
     player.diagnosis.detectors = [*peer_detectors(settings.peers, runs), *run_detectors(settings.runs, runs)]
-    return [event for _, events in player.play() for event in events], player
+    found: list[Event] = []
+    for ticks, events in player.play():
+        found += events
+        second = ticks[0].corrected_ns // 10**9 - EPOCH
+        if changes is not None and second in changes:
+            player.diagnosis.run_changed(changes[second])
+    return found, player
 
 
 def host(rank: int) -> str:

@@ -74,7 +74,7 @@ export class RunView {
   }
 
   showHeading({ run, attempt, time }) {
-    const state = run.state === "not_reporting" ? badge("critical", "not reporting") : badge(run.state === "running" ? "running" : "ended", run.state);
+    const state = run.state === "not_reporting" ? badge("critical", "not reporting") : badge(run.state);
     patchChildren(this.state, state);
     const facts = [
       run.users.join(", "), run.source && run.source !== "client" ? `found by ${spaced(run.source)}` : "",

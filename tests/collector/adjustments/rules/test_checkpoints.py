@@ -15,6 +15,17 @@ def test_the_interval_follows_from_the_measured_cost() -> None:
     assert change.predicted["lost_share"] < 0.01
 
 
+@pytest.mark.parametrize(
+    ("total", "left", "to"), [(None, None, 5000), (4000, 3900, 300), (40_000, 39_000, 3000), (40_000, 700, 700)]
+)
+def test_an_expensive_checkpoint_is_still_written_some_times(
+    total: int | None, left: int | None, to: int | None
+) -> None:
+    """The interval is neither longer than a tenth of the run nor than what is left of it, if that is known."""
+    found = situation(checkpoint_seconds=5.0, hours=1.0, total_steps=total, steps_left=left)
+    assert to_of(find("checkpoint_interval", [value("checkpoint_steps")], found)) == to
+
+
 def test_a_fragile_run_writes_checkpoints_more_often() -> None:
     """After five restarts in ten hours the interval is a small part of the time between two of them."""
     fragile = situation(checkpoint_seconds=5.0, failures=5, hours=10.0)

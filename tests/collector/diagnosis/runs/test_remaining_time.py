@@ -126,3 +126,25 @@ def test_a_run_of_half_a_minute_has_a_remaining_time() -> None:
     report = partial(resumed, first=0)
     assert played(range(12), report, {"total_steps": "30"}).remaining_seconds == pytest.approx(19, abs=3)
     assert played(range(5), report, {"total_steps": "30"}).remaining_seconds is None
+
+
+def test_a_pause_by_an_adjustment_changes_only_the_end() -> None:
+    """A minute of pause is not a part of the speed: the time left is that of the steps left, with a narrow interval."""
+    ended = [float(n) + (60.0 if n > 200 else 0.0) for n in range(1, 1001)]
+
+    def reports(rank: int, second: int) -> pb.StepReport:
+        done = int(np.searchsorted(ended, second, side="right"))
+        made = done - int(np.searchsorted(ended, second - 1, side="right"))
+        paused = 1.0 if 200 < second <= 260 else 0.0
+        return pb.StepReport(run="r", rank=rank, step=done, steps=made, step_seconds=0.9 * made, paused_seconds=paused)
+
+    member = pb.Member(pid=1, run="r", user="ann", source="client", gpus=["G"], labels={"total_steps": "1000"})
+    for last in (258, 290):  # in the pause, and half a minute after it
+        _, player = play(1, range(last), reports, tenancies={host(0): pb.Tenancy(members=[member])})
+        (table,) = [each for each in player.diagnosis.detectors if isinstance(each, RunFigureTable)]
+        (run,) = table.figures
+        left = 1000 - int(np.searchsorted(ended, last, side="right"))
+        assert run.remaining_seconds == pytest.approx(left, abs=15)
+        assert run.remaining_low_seconds is not None
+        assert run.remaining_high_seconds is not None
+        assert run.remaining_high_seconds - run.remaining_low_seconds < 60

@@ -206,3 +206,41 @@ def test_a_run_that_reports_nothing_while_it_evaluates_is_still_watched() -> Non
     ((second, kind, state),) = together(series)
     assert (kind, state) == ("run_slow", "raised")
     assert 2790 <= second <= 2830
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_change_on_purpose_is_not_a_fault(ranks: int) -> None:
+    """Steps that are longer since an adjustment are not compared with those before; those of another run are."""
+    series = times(ranks, 580, seed=3)
+    series[200:] *= 1.5
+
+    def report(rank: int, second: int) -> pb.StepReport:
+        return step(rank % ranks, second, float(series[second, rank % ranks]), run="r" if rank < ranks else "other")
+
+    played, _ = play(2 * ranks, range(580), report, changes={201: "r"})
+    assert {(event.subject.run, event.kind.name) for event in played if event.kind.name in KINDS} == {
+        ("other", "fail_slow" if ranks == 1 else "run_slow")
+    }
+
+
+def test_a_rank_that_becomes_slower_after_a_change_is_reported() -> None:
+    """The past begins again with the change, and is known again a minute later."""
+    series = times(4, 340)
+    series[200:] *= 0.5
+    series[300:, 1] *= 1.5
+    played, _ = play(4, range(340), lambda rank, second: step(rank, second, float(series[second, rank])),
+                     changes={201: "r"})  # fmt: skip
+    found = brief(played, *KINDS)
+    assert [(kind, state, rank) for _, kind, state, rank in found] == [("fail_slow", "raised", 1)]
+    assert 305 <= found[0][0] <= 330
+
+
+def test_a_slow_rank_stays_reported_over_a_change() -> None:
+    """A change of all ranks does not repair the one that is slower than its peers."""
+    series = times(4, 460)
+    series[200:, 1] *= 2.0
+    series[260:] *= 1.2
+    played, _ = play(4, range(460), lambda rank, second: step(rank, second, float(series[second, rank])),
+                     changes={261: "r"})  # fmt: skip
+    found = brief(played, *KINDS)
+    assert [(kind, state, rank) for _, kind, state, rank in found] == [("fail_slow", "raised", 1)]
