@@ -9,7 +9,7 @@ import typer
 from flyball.command.local_daemons import AgentPlan, LocalPlan, run
 from flyball.command.output import console
 
-EXAMPLES = ("flyball up", "flyball up --directory /tmp/flyball --port-http 8080", "flyball up --no-adjust")
+EXAMPLES = ("flyball up", "flyball up --directory /tmp/flyball --port-http 8080", "flyball up --adjust")
 
 Directory = Annotated[
     Path, typer.Option("--directory", "-d", metavar="FOLDER", help="Folder of the store, the logs and the spool.")
@@ -24,8 +24,9 @@ HttpPort = Annotated[
 Adjust = Annotated[
     bool,
     typer.Option(
-        "--adjust/--no-adjust",
-        help="Allow changes of running trainings. Each one waits for your approval: `flyball adjust list`.",
+        "--adjust",
+        help="Allow changes of running trainings; each waits for approval in `flyball adjust list`. Without tokens, "
+        "everyone on this machine may approve.",
     ),
 ]
 
@@ -34,7 +35,7 @@ def up(
     directory: Directory = Path(".flyball"),
     port_grpc: GrpcPort = 3590,
     port_http: HttpPort = 3591,
-    adjust: Adjust = True,
+    adjust: Adjust = False,
 ) -> None:
     """Watch this machine with an agent, a collector and an embedded store, until Ctrl-C."""
     run(plan_of(directory, port_grpc, port_http, adjust=adjust), console())

@@ -45,7 +45,7 @@ def test_it_shows_the_host_and_all_addresses() -> None:
 
 
 def test_it_names_the_command_for_changes_only_if_they_are_allowed() -> None:
-    """`flyball up --no-adjust` has nothing to list."""
+    """`flyball up` alone has no changes to list, `flyball up --adjust` has."""
     out = io.StringIO()
     for line in first_screen([host()], replace(ADDRESSES, http_option="--collector http://x:1", adjusts=True)):
         Console(file=out, width=200).print(line)

@@ -82,7 +82,7 @@ def running(directory: Path, *words: str) -> Iterator[Up]:
 
 def test_one_command_watches_this_machine_and_ends_in_order(tmp_path: Path) -> None:
     """The first screen follows the first record; killed daemons are restarted; Ctrl-C ends all with status 0."""
-    with running(tmp_path / "home", "up") as up:
+    with running(tmp_path / "home", "up", "--adjust") as up:
         assert "is watched every second" in up.output()
         assert f"http://127.0.0.1:{up.port}/metrics" in up.output()
         assert 'import flyball; run = flyball.run("NAME")' in up.output()
