@@ -4,6 +4,7 @@ from flyball_collector.adjustments.adjustment import RankAnswer, Value
 from flyball_collector.adjustments.answers import ABORTED, APPLIED, PREPARED, REFUSED, VETO
 from flyball_collector.adjustments.run_situation import MemoryFault
 from flyball_collector.adjustments.values import WrongValue, parse_value
+from flyball_collector.foreign_text import one_line
 from flyball_proto.v1 import adjust_pb2 as pb
 from flyball_proto.v1 import telemetry_pb2
 
@@ -28,7 +29,11 @@ def answer_of(message: pb.Answer, now_ns: int) -> RankAnswer | None:
     except WrongValue:
         return None
     return RankAnswer(
-        verdict=verdict, step=message.step, observed=observed, reason=_text(message.reason), time_ns=now_ns
+        verdict=verdict,
+        step=message.step,
+        observed=observed,
+        reason=one_line(message.reason, _LONGEST_REASON),
+        time_ns=now_ns,
     )
 
 
@@ -55,8 +60,8 @@ def fault_of(message: pb.OutOfMemory, now_ns: int) -> MemoryFault:
     return MemoryFault(
         time_ns=now_ns,
         rank=message.rank,
-        where=_text(message.where),
-        name=_text(message.name),
+        where=one_line(message.where, _LONGEST_REASON),
+        name=one_line(message.name, _LONGEST_REASON),
         value_from=_value(getattr(message, "from")),  # `from` is a Python keyword
         value_to=_value(message.to),
         recovered=message.recovered,
@@ -68,8 +73,8 @@ def fault_of_outcome(outcome: telemetry_pb2.AdjustmentOutcome, now_ns: int) -> M
     return MemoryFault(
         time_ns=now_ns,
         rank=outcome.rank,
-        where=_text(outcome.reason).removeprefix("in ").partition(";")[0],
-        name=_text(outcome.name),
+        where=one_line(outcome.reason, _LONGEST_REASON).removeprefix("in ").partition(";")[0],
+        name=one_line(outcome.name, _LONGEST_REASON),
         value_from=_value(getattr(outcome, "from")),
         value_to=_value(outcome.to),
         recovered="not recovered" not in outcome.reason,
@@ -81,7 +86,3 @@ def _value(text: str) -> Value | None:
         return parse_value(text) if text else None
     except WrongValue:
         return None
-
-
-def _text(text: str) -> str:
-    return "".join(each if each.isprintable() else " " for each in text[:_LONGEST_REASON]).strip()

@@ -31,6 +31,7 @@ from flyball_collector.adjustments.run_situation import MemoryFault
 from flyball_collector.adjustments.settings import AdjustmentsSettings
 from flyball_collector.adjustments.timing import StepProgress
 from flyball_collector.fleet.ranks import Ranks
+from flyball_collector.foreign_text import one_line
 from flyball_collector.store.contract import Store, StoreError
 from flyball_proto.v1 import adjust_pb2 as pb
 from flyball_proto.v1 import telemetry_pb2
@@ -170,23 +171,31 @@ class Governor:
     def propose(self, run: str, name: str, to: Value, *, who: str, why: str = "") -> Adjustment:
         """Offer a change that a person asks for."""
         self._check_policy(run)
-        return self._by_person(run, lambda now_ns: self._core.by_person(run, name, to, who, clean(why), now_ns))
+        return self._by_person(
+            run, lambda now_ns: self._core.by_person(run, name, to, who, one_line(why, LONGEST_WHY), now_ns)
+        )
 
     def approve(self, adjustment: str, who: str, why: str = "") -> Adjustment:
         """Approve a proposed adjustment: it is offered to the ranks."""
         known = self._known(adjustment)
         self._check_policy(known.run)
-        return self._by_person(known.run, lambda now_ns: self._core.approve(known, who, clean(why), now_ns))
+        return self._by_person(
+            known.run, lambda now_ns: self._core.approve(known, who, one_line(why, LONGEST_WHY), now_ns)
+        )
 
     def veto(self, adjustment: str, who: str, why: str = "") -> Adjustment:
         """End an adjustment that was not applied yet."""
         known = self._known(adjustment)
-        return self._by_person(known.run, lambda now_ns: self._core.veto(known, who, clean(why), now_ns))
+        return self._by_person(
+            known.run, lambda now_ns: self._core.veto(known, who, one_line(why, LONGEST_WHY), now_ns)
+        )
 
     def undo(self, adjustment: str, who: str, why: str = "") -> Adjustment:
         """Offer the inverse of an adjustment that was applied. Return the inverse."""
         known = self._known(adjustment)
-        return self._by_person(known.run, lambda now_ns: self._core.undo(known, who, clean(why), now_ns))
+        return self._by_person(
+            known.run, lambda now_ns: self._core.undo(known, who, one_line(why, LONGEST_WHY), now_ns)
+        )
 
     def set_policy(self, run: str, policy: str, who: str, why: str = "") -> str:
         """Set the policy of a run, and return what is in force under the operator's limit."""
@@ -194,7 +203,7 @@ class Governor:
             raise AdjustmentRefused(f"{policy!r} is not a policy; choose off, ask or auto", "invalid")
         if self._core.ables.run(run) is None and run not in self._core.books:
             raise AdjustmentRefused(f"no rank of run {run!r} declares adjustable values", "unknown")
-        choice = PolicyChoice(run=run, policy=policy, who=who, why=clean(why), time_ns=self._clock())
+        choice = PolicyChoice(run=run, policy=policy, who=who, why=one_line(why, LONGEST_WHY), time_ns=self._clock())
         in_force = self._core.set_policy(choice)
         self._journal.add([archive.put_of_choice(choice)])
         self._flush()
@@ -451,8 +460,3 @@ class Governor:
             elif adjustment.is_over:
                 forgets.append(archive.name_of_before(adjustment))
         self._journal.add(puts, forgets)
-
-
-def clean(text: str) -> str:
-    """Return a person's reason: printable and short."""
-    return "".join(each if each.isprintable() else " " for each in text[:LONGEST_WHY]).strip()

@@ -6,6 +6,8 @@ from typing import Final
 
 import msgspec
 
+from flyball_collector.foreign_text import one_line
+
 STACKS: Final = "stacks"
 WHATS = (STACKS, "trace", "syncs", "memory", "measure")
 DEFAULT_STEPS = {"trace": 3, "syncs": 10, "measure": 50}
@@ -91,7 +93,7 @@ def decode_capture(body: bytes) -> Capture:
 
 def clean_text(text: str) -> str:
     """Return text from a host or a process: printable and short."""
-    return "".join(character if character.isprintable() else " " for character in text[:_LONGEST_TEXT]).strip()
+    return one_line(text, _LONGEST_TEXT)
 
 
 def clean_file_name(name: str, what: str) -> str:

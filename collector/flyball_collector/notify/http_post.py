@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from flyball_collector.foreign_text import one_line
+
 _MAX_ANSWER_BYTES = 4096
+_LONGEST_LINE = 300
 
 
 class PostError(Exception):
@@ -49,9 +52,9 @@ def post(target: Target, body: bytes, headers: Mapping[str, str]) -> Answer:
         with connection.getresponse() as response:
             text = response.read(_MAX_ANSWER_BYTES).decode(errors="replace")
         limit.check()  # a response cut off in its headers looks complete
-        return Answer(response.status, one_line(text))
+        return Answer(response.status, one_line(text, _LONGEST_LINE))
     except (OSError, http.client.HTTPException, ValueError) as error:
-        reason = one_line(str(error)) or type(error).__name__
+        reason = one_line(str(error), _LONGEST_LINE) or type(error).__name__
         raise PostError(f"{origin(target.url)}: {reason}") from None
     finally:
         limit.cancel()
@@ -73,11 +76,6 @@ def origin(url: str) -> str:
     """Return the address without user and path, which may be secret."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-
-
-def one_line(text: str) -> str:
-    """Return foreign text, shortened and without control characters."""
-    return "".join(character if character.isprintable() else " " for character in text[:300]).strip()
 
 
 def _connection(target: Target, host: str, port: int | None) -> http.client.HTTPConnection:
