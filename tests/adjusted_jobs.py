@@ -4,6 +4,7 @@
 """
 
 import contextlib
+import faulthandler
 import json
 import os
 import select
@@ -18,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tests.processes import Collector, free_port, wait_for
+from tests.processes import Collector, GaveUp, free_port, wait_for
 
 RANKS = 2
 VALUE = "chunk"
@@ -34,6 +35,10 @@ SETTINGS: dict[str, object] = {
 
 _STEP_SECONDS = 0.03  # with the value 1; a higher one makes steps as much faster, so that its effect is soon clear
 NEVER = 10**9
+ERRORS = "errors"
+STACKS_SIGNAL = signal.SIGUSR2
+KNOWN_SECONDS = 240.0
+"""Ten jobs of two ranks that start at once took 14 s on two cores that nothing else used."""
 
 
 class AdjustedJob:
@@ -44,6 +49,7 @@ class AdjustedJob:
         self.folder = folder
         self.pids: list[int] = []
         self.statuses: dict[int, int] = {}  # of ranks that have ended
+        self.errors = folder.parent / ERRORS  # of all jobs of its launcher
 
     def hold(self, rank: int, after: int = 0) -> None:
         """Let a rank end this step, or the one that it is in, and no further one."""
@@ -88,6 +94,18 @@ class AdjustedJob:
         """Ask the ranks to end."""
         (self.folder / "end").touch()
 
+    def condition(self) -> str:
+        """Return how far each rank is, where it is, and what the launcher has written, for the message of a failure."""
+        return "\n".join([*map(self._condition_of, range(len(self.pids))), f"launcher: {_end_of(self.errors)}"])
+
+    def _condition_of(self, rank: int) -> str:
+        if rank in self.statuses:
+            return f"rank {rank} ended with status {self.statuses[rank]} at step {self.step(rank)}"
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pids[rank], STACKS_SIGNAL)
+        time.sleep(0.2)  # until it has written its stacks
+        return f"rank {rank} runs, at step {self.step(rank)}: {_end_of(self.folder / f'stacks{rank}')}"
+
     def split_steps(self) -> list[int]:
         """Return the steps in which the ranks had different values."""
         one, other = self.values(0), self.values(1)
@@ -107,9 +125,11 @@ class JobLauncher:
         self._folder = folder
         self._jobs: dict[str, AdjustedJob] = {}
         command = [sys.executable, "-m", "tests.adjusted_jobs"]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-        )
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / ERRORS).open("ab") as errors:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
+            )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -172,6 +192,26 @@ def known(collector: Collector, job: AdjustedJob) -> bool:
     return False
 
 
+def wait_until_known(collector: Collector, job: AdjustedJob) -> None:
+    """Wait until the collector knows the values of a job. A failure shows what was missing."""
+    try:
+        wait_for(f"{job.name} is known", lambda: known(collector, job), seconds=KNOWN_SECONDS, pause_seconds=0.2)
+    except GaveUp as error:
+        answers = [_answer(collector, f"/api/v1/runs/{job.name}{part}") for part in ("/values", "")]
+        raise GaveUp("\n".join([str(error), *answers, job.condition(), collector.tail()])) from None
+
+
+def _answer(collector: Collector, path: str) -> str:
+    try:
+        return f"{path}: {json.dumps(collector.get(path))}"
+    except OSError as error:  # urllib's errors are
+        return f"{path}: {error!r}"
+
+
+def _end_of(file: Path, characters: int = 2000) -> str:
+    return file.read_text(errors="replace")[-characters:] if file.exists() else "nothing"
+
+
 def propose(collector: Collector, run: str, to: int) -> dict[str, Any]:
     """Offer a value as an operator; a change that waits for approval is approved."""
     found = _post(collector, "adjustments", {"run": run, "name": VALUE, "to": to, "why": "a test"})
@@ -209,6 +249,7 @@ def _train(name: str, rank: int, folder: Path, port: int) -> None:
 
     import flyball  # noqa: PLC0415  in the rank itself
 
+    faulthandler.register(STACKS_SIGNAL, (folder / f"stacks{rank}").open("w"))
     dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=RANKS)
     with (
         (folder / f"steps{rank}").open("w", buffering=1) as lines,

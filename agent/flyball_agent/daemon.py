@@ -23,11 +23,13 @@ from flyball_agent.host import Probes, build_probes, host_name, inventory, new_e
 from flyball_agent.host_events import HostEventQueue
 from flyball_agent.installed_version import installed_version
 from flyball_agent.memory_footprint import release_memory
+from flyball_agent.memory_kills.memory_kill_probe import has_kills, kill_probe
 from flyball_agent.record import Epoch, Extras, TickRecord
 from flyball_agent.runner import Runner
 from flyball_agent.runs.registry import RunRegistry
 from flyball_agent.runs.socket import RunSocket
 from flyball_agent.runs.tenancy_probe import TenancyProbe, processes_of, tenancy_reader
+from flyball_agent.runs.training_members import name_members
 from flyball_agent.sampler import Sampler
 from flyball_agent.schedule import NANOSECONDS
 from flyball_agent.self_metrics import SelfMetrics, SelfProbe
@@ -118,9 +120,11 @@ class AgentDaemon:
         if settings.probes.processes and TenancyProbe.name not in settings.probes.disabled:
             reader = tenancy_reader(settings, self._agent.host, self._probes.accelerators)
             self._tenancy = TenancyProbe(reader, self._probes.accelerators, self._registry)
+        name_members(self._probes.host, self._tenancy, self._probes.accelerators)
         tenancy = [self._tenancy] if self._tenancy is not None else []
+        kills = [kill_probe(settings, self._events, self._tenancy_body)] if has_kills(settings) else []
         runner = Runner(
-            [*self._probes.all, *tenancy, SelfProbe(self._metrics)],
+            [*self._probes.all, *tenancy, *kills, SelfProbe(self._metrics)],
             settings.probes.time_limit_seconds,
             settings.interval_seconds,
         )
@@ -143,12 +147,14 @@ class AgentDaemon:
 
     def _make_captures(self, settings: AgentSettings) -> CaptureDesk:
         results = CaptureResults(Path(settings.state_directory) / "captures")
-        processes = AgentProcesses(
-            self._registry, lambda: self._tenancy.body if self._tenancy is not None else b"", lambda: self._socket
-        )
+        processes = AgentProcesses(self._registry, self._tenancy_body, lambda: self._socket)
         socket = Path(settings.socket_path + SUFFIX) if settings.socket_path else None
         chosen = DeskSettings(self._agent.host, Path(settings.proc_root), socket, enabled=settings.captures)
         return CaptureDesk(chosen, results, processes)
+
+    def _tenancy_body(self) -> bytes:
+        """Return the encoded processes of this host; empty if they are switched off."""
+        return self._tenancy.body if self._tenancy is not None else b""
 
     def _offer(self, epoch: Epoch, tick: TickRecord) -> None:
         self._uplink.offer(epoch.id, tick)
@@ -164,7 +170,7 @@ class AgentDaemon:
             events=events,
             gpu_processes=processes_of(accelerators),
             adjustments=self._adjustments.take_outcomes(),
-            tenancy=self._tenancy.body if self._tenancy is not None else b"",
+            tenancy=self._tenancy_body(),
         )
 
     async def _open_socket(self, stack: AsyncExitStack) -> None:

@@ -18,7 +18,12 @@ class HostEventQueue:
 
     def announce(self, kind: str, text: str) -> None:
         """Add an event that happened now."""
-        self._events.append(pb.HostEvent(kind=kind, time_ns=self._clock.wall_ns(), text=text[:MAX_TEXT]))
+        self.add(pb.HostEvent(kind=kind, text=text))
+
+    def add(self, event: pb.HostEvent) -> None:
+        """Add an event that happened now, with its resource and details."""
+        event.time_ns, event.text = self._clock.wall_ns(), event.text[:MAX_TEXT]
+        self._events.append(event)
 
     def take(self) -> list[pb.HostEvent]:
         """Remove and return all events."""

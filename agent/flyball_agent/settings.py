@@ -58,12 +58,18 @@ class ProbeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 0.5
     latency_targets: Annotated[
         tuple[str, ...],
-        Meta(description="Services whose round-trip time is measured: host:port, or http or https URLs."),
+        Meta(
+            description="Services whose round-trip time is measured: host:port, or http or https URLs. Requests to a "
+            "URL separate the network (connecting) from the service (answering)."
+        ),
     ] = ()
     filesystems: Annotated[
         tuple[str, ...], Meta(description="Mount points to watch. If empty, all local file systems are watched.")
     ] = ()
-    processes: Annotated[bool, Meta(description="Find out to which user and run each process on a GPU belongs.")] = True
+    processes: Annotated[
+        bool,
+        Meta(description="Find out to which user and run each process on a GPU belongs, and what trainings wait for."),
+    ] = True
     job_mapping_directory: Annotated[
         str,
         Meta(

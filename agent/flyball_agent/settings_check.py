@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 
 from flyball_agent.accelerators.catalogue import build_accelerator_probes
+from flyball_agent.memory_kills.memory_kill_probe import MemoryKillProbe
 from flyball_agent.probes.catalogue import linux_probes, portable_probes
 from flyball_agent.probes.host_root import is_elsewhere
 from flyball_agent.probes.round_trip import BadTarget, parse_target
@@ -64,11 +65,11 @@ def _problem_of_root(settings: AgentSettings) -> str:
 
 def _problem_of_disabled(settings: AgentSettings) -> str:
     """Reject unknown names, because a probe with a misspelt name would keep running without notice."""
-    all_probes = msgspec.structs.replace(settings.probes, disabled=(), latency_targets=())
+    all_probes = msgspec.structs.replace(settings.probes, disabled=(), latency_targets=(), processes=True)
     bare = msgspec.structs.replace(settings, probes=all_probes)
     everywhere = [*linux_probes(bare), *portable_probes(bare), *build_accelerator_probes(bare)]
     known = list(dict.fromkeys(probe.name for probe in everywhere))  # the same file may be used on different hosts
-    known.append(TenancyProbe.name)
+    known += (TenancyProbe.name, MemoryKillProbe.name)
     for name in settings.probes.disabled:
         if name not in known:
             hint = did_you_mean(name, known) or f"the probes are {', '.join(known)}"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import structlog
 
-from flyball_collector.adjustments.alerts import follow_adjustments
-from flyball_collector.adjustments.governor import Governor
-from flyball_collector.adjustments.reporting import report_adjustments
-from flyball_collector.adjustments.rule_source import RuleSource
-from flyball_collector.adjustments.streams import AdjustStreams
+from flyball_collector.adjustments.governor.governor import Governor
+from flyball_collector.adjustments.rules.rule_source import RuleSource
+from flyball_collector.adjustments.shown.alerts import follow_adjustments
+from flyball_collector.adjustments.shown.reporting import report_adjustments
+from flyball_collector.adjustments.streams.adjust_streams import AdjustStreams
 from flyball_collector.captures.hang_captures import HangCaptures
 from flyball_collector.captures.orders import CaptureOrders
 from flyball_collector.captures.targets import by_last_step

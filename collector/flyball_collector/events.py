@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import structlog
 
@@ -11,6 +12,7 @@ from flyball_collector.diagnosis.forecast.memory_history import read_memory_hist
 from flyball_collector.engine.engine import Diagnosis
 from flyball_collector.engine.start_up import StartUp
 from flyball_collector.fleet.fleet import Fleet
+from flyball_collector.notify.affected_runs import affected_runs
 from flyball_collector.notify.notifier import Notifier
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.settings import CollectorSettings
@@ -18,6 +20,7 @@ from flyball_collector.store.contract import Store, StoreError
 from flyball_collector.timeline.active_entries import ActiveEntries
 from flyball_collector.timeline.host_notes import HostNotes
 from flyball_collector.timeline.journal import Journal
+from flyball_collector.timeline.live_entries import live_entry
 from flyball_collector.timeline.timeline import Timeline
 
 _log = structlog.get_logger(__name__)
@@ -45,7 +48,16 @@ class Events:
     ) -> None:
         self.journal = Journal(store, metrics)
         active = ActiveEntries()
-        self.notifier = Notifier(settings.notify, self.journal, active, store, metrics, clock)
+        self.notifier = Notifier(
+            settings.notify,
+            self.journal,
+            active,
+            store,
+            metrics,
+            clock,
+            lambda e: affected_runs(fleet, e, clock()),
+            partial(live_entry, diagnosis.conditions),
+        )
         self.timeline = Timeline(store, self.journal, active, self.notifier.entry_added)
         self._store = store
         self._fleet = fleet

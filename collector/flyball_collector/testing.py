@@ -10,7 +10,7 @@ from typing import Self
 import grpc
 from grpc import aio
 
-from flyball_collector.adjustments.streams import AdjustStreams
+from flyball_collector.adjustments.streams.adjust_streams import AdjustStreams
 from flyball_collector.blocks.block import Block
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.ingest.clock import Clock, SystemClock

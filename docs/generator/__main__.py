@@ -5,7 +5,7 @@ from pathlib import Path
 
 from docs.generator import configuration, metrics
 from flyball_audit import document as audit
-from flyball_collector.adjustments import rules_document as adjustment_rules
+from flyball_collector.adjustments.rules import rules_document as adjustment_rules
 from flyball_collector.advice import rules_document
 from flyball_collector.diagnosis import kinds_document
 from flyball_collector.diagnosis.health import xid_document

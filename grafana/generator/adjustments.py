@@ -6,7 +6,7 @@ from grafana_foundation_sdk.models.dashboard import AnnotationQuery, Panel
 from grafana.generator import diagnosis, style
 from grafana.generator.board import periods
 from grafana.generator.panels import column, graph, linked, listing, number
-from grafana.generator.queries import JOB, now, over, rows
+from grafana.generator.queries import JOB, now, on_hosts, over, rows
 
 _NONE = "The collector allows none"
 _WAITING = f'flyball_adjustments_in_progress{{{JOB}, state="proposed"}}'
@@ -26,9 +26,9 @@ def in_progress() -> list[Panel]:
     ]  # fmt: skip
 
 
-def outcomes(selector: str, *, spans: tuple[int, int] = (12, 12)) -> list[Panel]:
+def outcomes(selector: str, hosts: str, *, spans: tuple[int, int] = (12, 12)) -> list[Panel]:
     """Return how adjustments of some runs ended, and what was measured."""
-    ended = _ended(f"flyball_adjustments_total{selector}", "1h")
+    ended = on_hosts(_ended(f"flyball_adjustments_total{selector}", "1h"), hosts, "1h")
     return [
         graph("Outcomes of adjustments", "Adjustments that ended in the hour before each point, by outcome. "
               "rolled_back: it did harm. undone: a person took it back. failed: the ranks did not make it alike.",
@@ -36,16 +36,24 @@ def outcomes(selector: str, *, spans: tuple[int, int] = (12, 12)) -> list[Panel]
         listing("Measured gain", "Gain in speed that was measured after the last adjustment of each lever. Less than "
                 "zero: the run became slower. `flyball adjust show ID` has the interval.",
                 {"run": "Run", "lever": "Lever", "Value": "Gain"},
-                rows(f"max by (run, lever) (flyball_adjustment_gain_ratio{selector})"), sort="Gain",
+                rows(on_hosts(f"max by (run, lever) (flyball_adjustment_gain_ratio{selector})", hosts, "$__range")),
+                sort="Gain",
                 overrides={"Gain": column("percentunit", _HARMED), "Run": linked("Run", diagnosis.TO_RUN)},
                 empty="No adjustments", span=spans[1], height=8),
     ]  # fmt: skip
 
 
-def marks(selector: str) -> AnnotationQuery:
+def marks(selector: str, hosts: str) -> AnnotationQuery:
     """Mark for a minute that adjustments were kept or taken back."""
     ended = _ended(f'flyball_adjustments_total{selector[:-1]}, outcome=~"kept|rolled_back|undone|failed"}}', "1m")
-    return periods("purple", "Adjustments", f"{ended} > 0", "{{lever}} {{outcome}}", "{{run}}", tags="lever,outcome")
+    return periods(
+        "purple",
+        "Adjustments",
+        on_hosts(f"({ended} > 0)", hosts),
+        "{{lever}} {{outcome}}",
+        "{{run}}",
+        tags="lever,outcome",
+    )
 
 
 def _ended(total: str, window: str) -> str:

@@ -149,11 +149,25 @@ def link(title: str, dashboard: str, *variables: str) -> DashboardLink:
     return DashboardLink(title=title, type_val=DashboardLinkType.LINK, icon="dashboard", url=url, keep_time=True)
 
 
-def active_conditions(color: str, name: str, selector: str, *, enable: bool = True) -> AnnotationQuery:
-    """Mark the times in which conditions are active."""
-    text = "{{severity}} {{instance}} {{gpu}} {{resource}} {{run}} {{rank}}"
-    active = f"flyball_condition_active{selector}"
+def active_conditions(
+    color: str, name: str, selector: str, *, narrowed: str = "", enable: bool = True
+) -> AnnotationQuery:
+    """Mark the times in which conditions are active. `narrowed` is an expression such as `and on (…) …`."""
+    text = "{{severity}} {{instance}} {{part}} {{resource}} {{run}} {{rank}}"
+    active = named_part(f"flyball_condition_active{selector} {narrowed}".rstrip())
     return periods(color, name, active, "{{kind}}", text, tags="kind,severity", enable=enable)
+
+
+def active_notes(color: str, name: str, selector: str, *, enable: bool = True) -> AnnotationQuery:
+    """Mark the times in which notes are active, with one mark for all GPUs of a host that have the same note."""
+    active = f"count by (kind, severity, instance, resource, run) (flyball_condition_active{selector})"
+    text = "{{severity}} {{instance}} {{resource}} {{run}}"
+    return periods(color, name, active, "{{kind}}", text, tags="kind,severity", enable=enable)
+
+
+def named_part(expression: str) -> str:
+    """Add the label `part`: the number of the GPU in words, or nothing."""
+    return f'label_replace({expression}, "part", "GPU $1", "index", "(.+)")'
 
 
 def periods(

@@ -5,32 +5,36 @@ from collections.abc import Mapping
 from grafana_foundation_sdk.models.dashboard import Panel
 
 from grafana.generator import style
-from grafana.generator.board import dashboard_url
+from grafana.generator.board import dashboard_url, named_part
 from grafana.generator.panels import column, linked, listing, timeline
 from grafana.generator.queries import over, rows
 
 TO_HOST = dashboard_url("host", instance="${__data.fields.Host}")
 TO_GPU = dashboard_url("gpu", instance="${__data.fields.Host}", gpu="${__data.fields.GPU}")
 TO_RUN = dashboard_url("run", run="${__data.fields.Run}")
-_SEVERITIES = {"info": 1, "warning": 2, "critical": 3}
-_SUBJECT = "instance, gpu, resource, run, rank"
+_PROBLEMS = {"warning": 2, "critical": 3}
+_NOTE = 1
+_SUBJECT = "instance, gpu, index, resource, run, rank"
 
 
+_SEVERITY_COLUMN = [
+    style.option("mappings", style.SEVERITIES),
+    style.option("custom.cellOptions", {"type": "color-text"}),
+]
 Sources = Mapping[str, str]
 """Selectors, each with an expression that narrows it (`and on (…) …`), or an empty string."""
 
 
 def conditions(sources: Sources, *, span: int = 12, height: int = 9) -> Panel:
-    """Show which conditions were active when."""
-    each = " or ".join(
-        f'flyball_condition_active{selector[:-1]}, severity="{severity}"}} * {number} {narrowed}'.rstrip()
-        for selector, narrowed in sources.items()
-        for severity, number in _SEVERITIES.items()
-    )
+    """Show which conditions were active when. Equal notes about several GPUs of a host are one line."""
+    problems = named_part(f"max by (kind, {_SUBJECT}) ({_conditions(sources, _PROBLEMS)})")
+    notes = f"max by (kind, instance, resource, run) ({_conditions(sources, {'info': _NOTE})})"
     return timeline(
         "Problems over time",
-        "Active conditions, from when they were raised until they were cleared, coloured by severity.",
-        over(f"max by (kind, {_SUBJECT}) ({each})", "{{kind}} {{instance}} {{gpu}} {{resource}} {{run}} {{rank}}"),
+        "Active conditions, from when they were raised until they were cleared, coloured by severity. Equal notes "
+        "about several GPUs of a host are one line.",
+        over(problems, "{{kind}} {{instance}} {{part}} {{resource}} {{run}} {{rank}}"),
+        over(notes, "{{kind}} {{instance}} {{resource}} {{run}}"),
         mappings=style.SEVERITY_NUMBERS,
         empty="No problems in this time range",
         span=span,
@@ -38,9 +42,81 @@ def conditions(sources: Sources, *, span: int = 12, height: int = 9) -> Panel:
     )
 
 
+def _conditions(sources: Sources, severities: Mapping[str, int]) -> str:
+    """Write the active conditions of some severities, with a number for each."""
+    return " or ".join(
+        f'flyball_condition_active{selector[:-1]}, severity="{severity}"}} * {number} {narrowed}'.rstrip()
+        for selector, narrowed in sources.items()
+        for severity, number in severities.items()
+    )
+
+
+def problems(selector: str, *, span: int = 12, height: int = 9) -> Panel:
+    """List the active conditions with their evidence. Equal notes about several GPUs of a host are one row."""
+    notes = f'flyball_condition_active{selector[:-1]}, severity="info"}}'
+    return listing(
+        "Active problems",
+        "Conditions that were raised and are not yet cleared, with the evidence in words and how sure it is. Equal "
+        "notes about several GPUs of a host are one row; the last column counts them.",
+        {
+            "severity": "Severity",
+            "kind": "Condition",
+            "instance": "Host",
+            "index": "GPU",
+            "resource": "Resource",
+            "run": "Run",
+            "rank": "Rank",
+            "because": "Evidence",
+            "confidence": "Sure",
+            "Value": "Number",
+        },
+        rows(f"flyball_condition_info{selector} or count by (kind, severity, instance, resource, run) ({notes})"),
+        overrides={
+            "Severity": _SEVERITY_COLUMN,
+            "Host": linked("Host", TO_HOST),
+            "Run": linked("Run", TO_RUN),
+        },
+        empty="No active problems",
+        span=span,
+        height=height,
+    )
+
+
+def alerts(sources: Sources, *, span: int = 24, height: int = 7) -> Panel:
+    """List the alerts that Prometheus fires now."""
+    firing = " or ".join(
+        f'ALERTS{selector[:-1]}, alertname=~"Flyball.+", alertstate="firing"}} {narrowed}'.rstrip()
+        for selector, narrowed in sources.items()
+    )
+    return listing(
+        "Firing alerts",
+        "Alerts that Prometheus fires now. Needs the rules of deploy/prometheus. Alerts that Alertmanager does not "
+        "send, because it mutes them, are listed too.",
+        {
+            "severity": "Severity",
+            "alertname": "Alert",
+            "instance": "Host",
+            "index": "GPU",
+            "resource": "Resource",
+            "mount": "Mount",
+            "run": "Run",
+            "rank": "Rank",
+        },
+        rows(firing),
+        overrides={
+            "Severity": _SEVERITY_COLUMN,
+            "Host": linked("Host", TO_HOST),
+            "Run": linked("Run", TO_RUN),
+        },
+        empty="No alerts",
+        span=span,
+        height=height,
+    )
+
+
 def risks(selector: str, *, span: int = 12, height: int = 9) -> Panel:
     """Show which failures are predicted, and when."""
-    by = "by (risk, instance, gpu, resource)"
+    by = "by (risk, instance, gpu, index, resource)"
     return listing(
         "Risks and time left",
         "Failures that are predicted if nothing changes: the most probable time left, the bounds of its interval, and "
@@ -48,7 +124,7 @@ def risks(selector: str, *, span: int = 12, height: int = 9) -> Panel:
         {
             "risk": "Risk",
             "instance": "Host",
-            "gpu": "GPU",
+            "index": "GPU",
             "resource": "Resource",
             "Value #A": "Time left",
             "Value #B": "at least",
@@ -64,7 +140,6 @@ def risks(selector: str, *, span: int = 12, height: int = 9) -> Panel:
             "at least|at most": column("dtdurations"),
             "Probability": column("percentunit"),
             "Host": linked("Host", TO_HOST),
-            "GPU": linked("GPU", TO_GPU),
         },
         empty="No risks",
         span=span,

@@ -16,7 +16,7 @@ from grafana.generator.board import (
     link,
 )
 from grafana.generator.panels import bars, column, graph, heat, history, linked, listing, number
-from grafana.generator.queries import JOB, host, increase, now, over, rate, rows
+from grafana.generator.queries import JOB, host, increase, now, on_hosts, over, rate, rows
 
 ALL_HOSTS = host()
 OF_RUNS = f"{{{JOB}}}"
@@ -53,7 +53,7 @@ def fleet() -> Dashboard:
                 "Collector started",
                 "{{instance}}",
             ),
-            adjustments.marks(OF_RUNS),
+            adjustments.marks(OF_RUNS, ALL_HOSTS),
         ],
         links=[link("Collector", "collector")],
         span="now-6h",
@@ -177,31 +177,8 @@ def risk_panels() -> list[Panel]:
     """Return the active problems and the time left until failures."""
     return [
         diagnosis.risks(ALL_HOSTS),
-        listing(
-            "Active problems",
-            "Conditions that were raised and are not yet cleared. `flyball events` shows the evidence.",
-            {
-                "severity": "Severity",
-                "kind": "Condition",
-                "instance": "Host",
-                "gpu": "GPU",
-                "resource": "Resource",
-                "run": "Run",
-                "rank": "Rank",
-            },
-            rows(f"flyball_condition_active{ALL_HOSTS}"),
-            overrides={
-                "Severity": [
-                    style.option("mappings", style.SEVERITIES),
-                    style.option("custom.cellOptions", {"type": "color-text"}),
-                ],
-                "Host": linked("Host", diagnosis.TO_HOST),
-                "Run": linked("Run", diagnosis.TO_RUN),
-            },
-            empty="No active problems",
-            span=12,
-            height=9,
-        ),
+        diagnosis.problems(ALL_HOSTS),
+        diagnosis.alerts({ALL_HOSTS: ""}),
     ]
 
 
@@ -263,10 +240,12 @@ def worst_hosts() -> Panel:
 
 def runs() -> Panel:
     """Return the table of runs, which links to each run."""
+    wasted = increase("flyball_run_wasted_gpu_seconds_total", OF_RUNS, "$__range")
     return listing(
         "Runs",
         "Trainings that report their steps. If the step of the slowest rank is far above the median, that rank is a "
-        "straggler. The remaining time is known only for runs that report their total number of steps.",
+        "straggler. The remaining time is known only for runs that report their total number of steps. Only runs on "
+        "the chosen hosts are listed.",
         {
             "run": "Run",
             "Value #A": "Ranks",
@@ -275,11 +254,11 @@ def runs() -> Panel:
             "Value #D": "Remaining",
             "Value #E": "GPU-hours wasted",
         },
-        rows(f"max by (run) (flyball_run_ranks{OF_RUNS})"),
-        rows(f"max by (run) (flyball_run_step_median_seconds{OF_RUNS})"),
-        rows(f"max by (run) (flyball_run_slowest_step_seconds{OF_RUNS})"),
-        rows(f"max by (run) (flyball_run_remaining_seconds{OF_RUNS})"),
-        rows(f"sum by (run) ({increase('flyball_run_wasted_gpu_seconds_total', OF_RUNS, '$__range')}) / 3600"),
+        *(
+            rows(on_hosts(f"max by (run) (flyball_run_{metric}{OF_RUNS})", ALL_HOSTS))
+            for metric in ("ranks", "step_median_seconds", "slowest_step_seconds", "remaining_seconds")
+        ),
+        rows(on_hosts(f"sum by (run) ({wasted}) / 3600", ALL_HOSTS, "$__range")),
         sort="GPU-hours wasted",
         overrides={
             "Run": linked("Run", diagnosis.TO_RUN),
@@ -295,7 +274,7 @@ def runs() -> Panel:
 
 def adjustment_panels() -> list[Panel]:
     """Return the changes that the collector makes in runs."""
-    return [*adjustments.in_progress(), *adjustments.outcomes(OF_RUNS, spans=(7, 8))]
+    return [*adjustments.in_progress(), *adjustments.outcomes(OF_RUNS, ALL_HOSTS, spans=(7, 8))]
 
 
 def waste_panels() -> list[Panel]:

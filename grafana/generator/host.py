@@ -4,7 +4,7 @@ from grafana_foundation_sdk.models.common import StackingMode
 from grafana_foundation_sdk.models.dashboard import Dashboard, Panel
 
 from grafana.generator import diagnosis, style
-from grafana.generator.board import Section, active_conditions, build, dashboard_url, instances, job, link
+from grafana.generator.board import Section, active_conditions, active_notes, build, dashboard_url, instances, job, link
 from grafana.generator.panels import bars, column, graph, linked, listing, number, timeline
 from grafana.generator.queries import host, increase, now, over, rate, rows
 
@@ -38,7 +38,7 @@ def hosts() -> Dashboard:
         annotations=[
             active_conditions("red", "Critical conditions", host(severity="critical")),
             active_conditions("orange", "Warnings", host(severity="warning")),
-            active_conditions("blue", "Bottlenecks and notes", host(severity="info"), enable=False),
+            active_notes("blue", "Bottlenecks and notes", host(severity="info"), enable=False),
         ],
         links=[link("Fleet", "fleet"), link("GPUs of the host", "gpu", "instance"), link("Collector", "collector")],
     )

@@ -39,6 +39,15 @@ def rank(**labels: str) -> str:
     return host(run="=~$run", **labels)
 
 
+def on_hosts(expression: str, hosts: str, window: str = "") -> str:
+    """Narrow series of runs, which belong to no host, to runs on the chosen hosts. `hosts` is the selector of these.
+
+    With a window, runs that have ended within it count too.
+    """
+    found = f"flyball_host_run_info{hosts}"
+    return f"{expression} and on (run) {f'last_over_time({found}[{window}])' if window else found}"
+
+
 def over(expression: str, legend: str = "") -> Dataquery:
     """Query the whole time range."""
     return Dataquery().expr(expression).legend_format(legend or "__auto").range()

@@ -3,7 +3,7 @@
 import sys
 import time
 
-from flyball_collector.adjustments.effect import EffectVerdict
+from flyball_collector.adjustments.effect.effect import EffectVerdict
 from tests.benchmarks.figure import Figure, at_least, plain, report
 from tests.collector.adjustments.step_noise import Watched, watched
 

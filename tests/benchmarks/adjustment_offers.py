@@ -56,7 +56,7 @@ def figures() -> list[Figure]:
             "longest offer with faults",
             max(each.longest_offer_seconds for each in faulty),
             "s",
-            "a restarted collector learns late what became of it",
+            "30 s for the answers, and a second; a restarted collector asks the ranks again",
         ),
         plain("simulated offers a second", offers / seconds, "", f"{os.cpu_count()} cores"),
     ]

@@ -29,6 +29,7 @@ _LINKS: Labels = [(("interface", "eth0"),)]
 _PORTS: Labels = [(("device", f"mlx5_{n}"), ("port", "1")) for n in range(2)]
 _MOUNTS: Labels = [(("mount", "/"),), (("mount", "/data"),)]
 _NODES: Labels = [(("node", str(n)),) for n in range(2)]
+_WAITS: Labels = [(("what", what),) for what in ("disk", "remote", "memory", "socket", "poll", "process", "other")]
 
 HOST_LEVELS: tuple[tuple[str, float], ...] = (
     ("cpu_busy_ratio", 0.4), ("cpu_threads_online", CORES), ("tasks_runnable", 20), ("tasks_blocked", 0),
@@ -37,6 +38,13 @@ HOST_LEVELS: tuple[tuple[str, float], ...] = (
     ("swap_out_bytes_total", 0), ("memory_major_faults_total", 5), ("oom_kills_total", 0),
     ("reclaim_direct_pages_total", 0), ("shared_memory_used_ratio", 0.1), ("shared_memory_total_bytes", 5e11),
     ("shared_memory_used_bytes", 5e10), ("tcp_sent_segments_total", 5000), ("tcp_retransmitted_segments_total", 1),
+    ("training_processes", 4), ("training_workers", 4), ("training_run_seconds_total", 3.0),
+    ("training_delay_seconds_total", 0.1), ("training_cpu_seconds_total", 4.0),
+    ("training_worker_cpu_seconds_total", 1.0), ("training_worker_delay_seconds_total", 0.1),
+    ("training_major_faults_total", 1), ("training_read_bytes_total", 1e8), ("training_connections", 8),
+    ("training_sent_segments_total", 20), ("training_received_bytes_total", 1e6),
+    ("training_retransmitted_segments_total", 0), ("training_disordered_segments_total", 0),
+    ("training_round_trip_seconds", 0.001), ("training_least_round_trip_seconds", 0.001),
 )  # fmt: skip
 RESOURCE_LEVELS: tuple[tuple[str, float, Labels], ...] = (
     ("pressure_seconds_total", 0.02, _PRESSURES),
@@ -53,6 +61,7 @@ RESOURCE_LEVELS: tuple[tuple[str, float, Labels], ...] = (
     ("infiniband_received_bytes_total", 1e10, _PORTS), ("infiniband_sent_bytes_total", 1e10, _PORTS),
     ("infiniband_rate_bytes_per_second", 5e10, _PORTS), ("infiniband_link_downs_total", 0, _PORTS),
     ("latency_seconds", 0.0005, [(("target", "storage:443"),), (("target", "localhost"),)]),
+    ("training_wait_seconds_total", 0.1, _WAITS), ("training_worker_wait_seconds_total", 0.1, _WAITS),
     ("numa_local_pages_total", 9e4, _NODES), ("numa_remote_pages_total", 1e3, _NODES),
     ("cpu_core_busy_seconds_total", 0.4, [(("core", str(n)),) for n in range(CORES)]),
 )  # fmt: skip

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from flyball_collector.diagnosis.conditions import Conditions
 from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.forecast.testing import ArrayView, Machines
-from flyball_collector.diagnosis.runs.level_shifts import REPORTS
+from flyball_collector.diagnosis.runs.rank_baselines import REPORTS
 from flyball_collector.diagnosis.runs.run_view import Runs
 from flyball_collector.diagnosis.runs.settings import RunSettings
 from flyball_collector.diagnosis.runs.slow_ranks import SlowDetector
@@ -30,7 +30,7 @@ KINDS = ("straggler", "fail_slow", "run_slow")
 RANKS_OF_A_HOST = 8
 RANKS_OF_A_RUN = 32
 TURN = 8
-"""Reports between two looks."""
+"""Reports between two looks, unless a benchmark looks after each."""
 
 _START = 1.7e9
 _DAY = 86_400.0
@@ -77,6 +77,7 @@ class QuietRanks(Ranks):
         self._longest_gap = np.zeros(count)
         self._every = every_seconds
         self._now = _START
+        self.reports_each_time = TURN
 
     def slow_down(self, places: NDArray[np.int64], ratio: float | Floats) -> None:
         """From now on these ranks are slower; a whole run is where its ranks wait for each other."""
@@ -84,12 +85,13 @@ class QuietRanks(Ranks):
 
     def turn(self) -> float:
         """The next reports; returns the time of the last one."""
-        draw, shape = self._draw, (TURN, len(self._names))
-        times: Floats = self._now + self._every * np.arange(1.0, TURN + 1)
+        draw, shape = self._draw, (self.reports_each_time, len(self._names))
+        times: Floats = self._now + self._every * np.arange(1.0, shape[0] + 1)
         together = self._together(times)
-        self._wander = self._keep * self._wander + draw.normal(size=shape[1]) * self._wide * np.sqrt(1 - self._keep**2)
+        keep = self._keep ** (shape[0] / TURN)
+        self._wander = keep * self._wander + draw.normal(size=shape[1]) * self._wide * np.sqrt(1 - keep**2)
         logs = draw.standard_normal(shape, dtype=np.float32) * self._white
-        tails = draw.integers(0, shape[0] * shape[1], int(self._tails.sum() * TURN))
+        tails = draw.integers(0, shape[0] * shape[1], int(self._tails.sum() * shape[0]))
         logs.reshape(-1)[tails] += self.alone[tails % shape[1]] * draw.exponential(0.7, len(tails))
         logs += together[:, self.run_of] + (self._pace + self._wander + self._fault).astype(np.float32)
         self._now = float(times[-1])
@@ -97,26 +99,27 @@ class QuietRanks(Ranks):
         self._logs = _after(self._logs, logs, runs_on)
         self._times = _after(self._times, np.repeat(times[:, None], shape[1], axis=1), runs_on)
         gaps = np.where(self._made > 0, times[0] - self._newest, 0.0)[runs_on]
-        self._longest_gap[runs_on] = np.maximum(0.998**TURN * self._longest_gap[runs_on], gaps)
-        self._made += TURN * runs_on
+        self._longest_gap[runs_on] = np.maximum(0.998 ** shape[0] * self._longest_gap[runs_on], gaps)
+        self._made += shape[0] * runs_on
         self._newest[runs_on] = self._now
         return self._now
 
     def _together(self, times: Floats) -> NDArray[np.float32]:
         """Return the time that all ranks of a run share, report × run."""
-        draw, runs, length = self._draw, self._runs, TURN * self._every
+        draw, runs, length = self._draw, self._runs, len(times) * self._every
         self._rests -= length
         stops = draw.random(runs) < 1.0 * length / _DAY  # once a day
         self._rests[stops] = draw.uniform(60, 280, int(stops.sum()))
         self._warms = np.where(stops, draw.uniform(0, 1, runs), self._warms * np.where(self._rests > 0, 1, 0.5))
-        shocks = draw.normal(size=runs) * self._run_wide * np.sqrt(1 - self._run_keep**2)
-        self._run_wander = self._run_keep * self._run_wander + shocks
+        keep = self._run_keep ** (len(times) / TURN)
+        shocks = draw.normal(size=runs) * self._run_wide * np.sqrt(1 - keep**2)
+        self._run_wander = keep * self._run_wander + shocks
         slow = self._run_wander + self._warms + self._drift * np.sin(2 * np.pi * (times[-1] / _DAY + self._phase))
         period, lasts, height, offset = self._evaluation
         evaluates = (times[:, None] + offset) % period < lasts
         saves, costs = self._checkpoints
         logs = slow + height * evaluates + costs * ((times[:, None] + offset) % saves < self._every)
-        white = draw.standard_normal((TURN, runs), dtype=np.float32) * self._run_white
+        white = draw.standard_normal((len(times), runs), dtype=np.float32) * self._run_white
         together: NDArray[np.float32] = logs.astype(np.float32) + white
         return together
 
@@ -195,7 +198,7 @@ def alerts_of_steps(hosts: int, days: float, every_seconds: float, seed: int) ->
 
 def _after(before: _Numbers, newest: _Numbers, runs_on: NDArray[np.bool_]) -> _Numbers:
     """The latest reports; a rank that is stopped makes none."""
-    moved = np.concatenate([before[TURN:], newest])
+    moved = np.concatenate([before[len(newest) :], newest])
     return moved if runs_on.all() else np.where(runs_on, moved, before)
 
 

@@ -144,7 +144,7 @@ async def test_the_diagnosis_hears_of_changes_that_took_effect() -> None:
     events = Events(collector._settings, store, *parts, time.time_ns)
     governor, _ = await collector._governor(store, events)
     assert governor is not None
-    assert governor._followers == [collector._diagnosis.run_changed]
+    assert governor._delivery.followers == [collector._diagnosis.run_changed]
 
 
 def test_a_reload_finds_the_changed_keys() -> None:

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 from collections import defaultdict
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,17 @@ from flyball_collector.diagnosis.kinds import BY_NAME
 from flyball_collector.exporter import host_metrics
 from flyball_collector.exporter.catalogue import sample_name
 from flyball_collector.exporter.diagnosis.metrics import METRICS
+from flyball_collector.notify.alert_text import alert_name
+from flyball_collector.notify.inhibitions import INHIBITIONS
 from flyball_collector.own_metrics import OwnMetrics
+from flyball_collector.timeline.entry import Entry
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "prometheus"
 RUNBOOKS = ROOT / "docs" / "runbooks"
 RULES = sorted(FOLDER.glob("*.rules.yml"))
 TESTS = sorted(FOLDER.glob("*.rules.test.yml"))
+SCENES = sorted((Path(__file__).parent / "scenes").glob("*.yml"))
 
 with_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
 
@@ -40,6 +45,8 @@ def rules() -> list[dict[str, Any]]:
 ALERTS = [rule for rule in rules() if "alert" in rule]
 NAMES = sorted({rule["alert"] for rule in ALERTS})
 ALWAYS = "FlyballWatchdog"
+OF_SUBJECTS = {"evidence", "run", "page_url"}
+"""Annotations of alerts about a host, a GPU or a run."""
 NO_COLLECTOR = "FlyballScrapeMissing"  # fires when there are no series at all
 
 
@@ -61,6 +68,14 @@ def test_promtool_accepts_the_rules(path: Path) -> None:
 def test_the_rules_pass_their_promtool_tests(path: Path) -> None:
     """`promtool test rules` confirms every expectation."""
     code, output = promtool("test", "rules", path.name)
+    assert code == 0, output
+
+
+@with_promtool
+@pytest.mark.parametrize("path", SCENES, ids=lambda path: path.stem)
+def test_the_rules_do_what_a_scene_needs(path: Path) -> None:
+    """Series of a whole situation, drawn or recorded, give the alerts and annotations that its file lists."""
+    code, output = promtool("test", "rules", str(path))
     assert code == 0, output
 
 
@@ -135,12 +150,43 @@ def test_every_alert_has_the_same_form(rule: dict[str, Any]) -> None:
     assert rule["labels"].keys() == {"severity"}
     assert rule["labels"]["severity"] in {"critical", "warning", "info", "none"}
     annotations = rule["annotations"]
-    assert annotations.keys() == {"summary", "description", "runbook_url"}
+    assert annotations.keys() - OF_SUBJECTS == {"summary", "description", "runbook_url"}
     assert "{{" not in annotations["summary"]
     assert "{{" in annotations["description"] or rule["alert"] in {ALWAYS, NO_COLLECTOR}
     assert annotations["runbook_url"] == f"https://flyball.example/docs/runbooks/{rule['alert']}.md"
     assert annotations["summary"].endswith(".")
     assert annotations["description"].endswith(".")
+
+
+@pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: f"{rule['alert']}-{rule['labels']['severity']}")
+def test_an_alert_about_a_subject_leads_to_its_page_and_its_runs(rule: dict[str, Any]) -> None:
+    """Only alerts about the collector and about alerting have neither; those of conditions have the evidence too."""
+    group = next(group["name"] for path in RULES for group in load(path)["groups"] if rule in group["rules"])
+    found = rule["annotations"].keys() & OF_SUBJECTS
+    if group in {"flyball-collector", "flyball-watchdog"} or rule["alert"] == "FlyballCollectionSlow":
+        assert not found
+        return
+    of_condition = "flyball_condition_active" in rule["expr"] or "flyball_risk_" in rule["expr"]
+    assert found == (OF_SUBJECTS if of_condition or rule["alert"] == "FlyballHostOomKill" else {"run", "page_url"})
+
+
+@pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: f"{rule['alert']}-{rule['labels']['severity']}")
+def test_people_see_the_number_of_a_gpu(rule: dict[str, Any]) -> None:
+    """A description names a GPU by its number, and by its UUID only if the number is unknown."""
+    description = rule["annotations"]["description"]
+    for harmless in ("{{ or $labels.index $labels.gpu }}", "{{ if $labels.gpu }}"):
+        description = description.replace(harmless, "")
+    assert "$labels.gpu" not in description
+    assert "GPU {{" not in description
+
+
+@pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: f"{rule['alert']}-{rule['labels']['severity']}")
+def test_what_may_leave_seconds_is_not_waited_for(rule: dict[str, Any]) -> None:
+    """A critical risk has no `for`, and a warning of it only if hours are left."""
+    if "flyball_risk_left_seconds" not in rule["expr"]:
+        return
+    limit = float(rule["expr"].rsplit("<", 1)[1])
+    assert "for" not in rule or limit > 3600
 
 
 def test_severities_of_one_alert_share_their_annotations() -> None:
@@ -247,6 +293,42 @@ def test_a_critical_alert_mutes_only_its_own_warning(alertmanager: dict[str, Any
     assert not muted(alertmanager, critical, alert("GpuOomRisk", "warning", instance="b", gpu="1"))
     assert not muted(alertmanager, critical, alert("GpuHot", "warning", instance="a", gpu="1"))
     assert not muted(alertmanager, alert("GpuOomRisk", "warning", instance="a", gpu="1"), critical)
+
+
+def test_a_hot_gpu_mutes_what_follows_from_it(alertmanager: dict[str, Any]) -> None:
+    """A critical thermal risk mutes the alerts on heat and clocks of the same GPU, and of no other."""
+    hot = alert("GpuThermalRisk", "critical", instance="a", gpu="1", index="0")
+    for name in ("GpuHot", "GpuHwThermalSlowdown", "GpuSwThermalSlowdown"):
+        for severity in ("critical", "warning"):
+            assert muted(alertmanager, hot, alert(name, severity, instance="a", gpu="1", index="0"))
+        assert not muted(alertmanager, hot, alert(name, "warning", instance="a", gpu="2"))
+    assert not muted(alertmanager, alert("GpuThermalRisk", "warning", instance="a", gpu="1"),
+                     alert("GpuHot", "critical", instance="a", gpu="1"))  # fmt: skip
+    assert not muted(alertmanager, hot, alert("GpuXidCritical", "critical", instance="a", gpu="1"))
+
+
+def test_the_notifier_inhibits_like_the_example(alertmanager: dict[str, Any]) -> None:
+    """A condition that mutes another in webhooks has an alert that mutes the other's in the example."""
+    for inhibition in INHIBITIONS:
+        fields = {"host": "instance", "gpu": "gpu", "run": "run"}
+        equal = {fields[name]: "x" for name in inhibition.equal}
+        for source, target in product(inhibition.sources, inhibition.targets or {"data_gap", "straggler"}):
+            names = [
+                alert_name(Entry(id="", time_ns=0, state="raised", kind=kind, severity=severity))
+                for kind, severity in ((source, "critical"), (target, "warning"))
+            ]
+            if set(names) <= set(NAMES):
+                first, other = ({"alertname": name, **equal} for name in names)
+                assert muted(alertmanager, first | {"severity": "critical"}, other | {"severity": "warning"}), names
+
+
+def test_seconds_that_count_are_not_grouped(alertmanager: dict[str, Any]) -> None:
+    """Critical risks go to the pager without a delay, each subject on its own."""
+    for name in ("GpuOomRisk", "HostOomRisk", "GpuThermalRisk"):
+        routes = alertmanager["route"]["routes"]
+        route = next(r for r in routes if matches(r["matchers"], alert(name, "critical", instance="a", gpu="1")))
+        assert (route["receiver"], route["group_wait"]) == ("pager", "0s")
+        assert {"instance", "gpu", "resource"} <= set(route["group_by"])
 
 
 def test_a_host_that_is_down_has_no_other_alerts(alertmanager: dict[str, Any]) -> None:

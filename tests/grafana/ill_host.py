@@ -63,6 +63,7 @@ LABELS: dict[str, Sequence[str]] = {
     "resource": RESOURCES,
     "sensor": ("Tctl",),
     "target": ("loopback", "tokenizer:8000"),
+    "what": ("other",),
     "window": ("1m", "5m", "15m"),
     "zone": ("package-0",),
 }
@@ -270,7 +271,15 @@ class IllHost:
             tokens=8192,
             samples=4,
             loss=4.0 / (1 + sequence / 100),
-            section_seconds={"data": 0.4, "forward": forward, "communication": 0.55 - forward, "optimizer": 0.05},
+            allocated_peak_bytes=50 * GIB,
+            reserved_peak_bytes=58 * GIB,
+            section_seconds={
+                "data": 0.4,
+                "forward": forward,
+                "communication": 0.55 - forward,
+                "optimizer": 0.04,
+                "checkpoint": 0.01,
+            },
         )
 
     def _others(self) -> list[pb.StepReport]:
@@ -301,7 +310,7 @@ class IllHost:
                 source="client",
                 command="python train.py",
                 gpus=[uuid(self.host, index)],
-                labels={"total_steps": "100000"},
+                labels={"total_steps": "100000", "flops_per_token": "4.2e10"},
             )
             for index, rank in enumerate(self._ranks)
         ]

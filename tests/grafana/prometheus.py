@@ -44,19 +44,20 @@ class View:
             "__interval": f"{step}s",
             "__range_s": str(RANGE_SECONDS),
             "__range": f"{RANGE_SECONDS}s",
-            **{name: self.chosen.get(name, ".+") for name in ("job", "instance", "gpu", "run")},
+            **{name: self.chosen.get(name, ".+") for name in ("job", "instance", "gpu", "run", "other")},
         }
         return re.sub(r"\$([a-z_]+)", lambda found: values[found[1]], expression)
 
 
 class Prometheus(Process):
-    """A Prometheus with the shipped configuration and rules, which scrapes each second."""
+    """A Prometheus with the shipped configuration and rules, which scrapes each second by default."""
 
-    def __init__(self, folder: Path, collector_port: int, *, each_host: bool) -> None:
+    def __init__(self, folder: Path, collector_port: int, *, each_host: bool, seconds: int = SCRAPE_SECONDS) -> None:
         shutil.copytree(SHIPPED, folder)
         self.port = free_port()
         path = folder / "prometheus.yml"
-        path.write_text(configuration(path.read_text(encoding="utf-8"), collector_port, each_host=each_host))
+        shipped = path.read_text(encoding="utf-8")
+        path.write_text(configuration(shipped, collector_port, each_host=each_host, seconds=seconds))
         super().__init__(
             [
                 "prometheus",
@@ -97,13 +98,14 @@ class Prometheus(Process):
         return list(self.get(f"label/{label}/values", **parameters))
 
 
-def configuration(shipped: str, collector_port: int, *, each_host: bool) -> str:
+def configuration(shipped: str, collector_port: int, *, each_host: bool, seconds: int = SCRAPE_SECONDS) -> str:
     """Return the shipped file for this collector with short intervals. `each_host` uncomments the other scraping."""
     head, scrapes = shipped.split("scrape_configs:\n")
     fleet, hosts = scrapes.split("\n  # - job_name", 1)
     chosen = re.sub(r"^  # ", "  ", "  # - job_name" + hosts, flags=re.MULTILINE) if each_host else fleet
     text = f"{head}scrape_configs:\n{chosen}"
-    for slow, fast in (("15s", "1s"), ("30s", "1s"), (":3591", f":{collector_port}"), (":9093", f":{free_port()}")):
+    ports = (":3591", f":{collector_port}"), (":9093", f":{free_port()}")
+    for slow, fast in (("15s", f"{seconds}s"), ("30s", "1s"), *ports):
         text = text.replace(slow, fast)
     return text
 

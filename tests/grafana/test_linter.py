@@ -1,12 +1,13 @@
 """Test the dashboards against the rules of Grafana's dashboard-linter. Each exclusion has its reason here."""
 
 import copy
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
 
-from tests.grafana.dashboards import NAMES, Json, panels, read, variables
+from tests.grafana.dashboards import NAMES, Json, Query, panels, queries, read, variables
 from tests.grafana.linter import RULES, Fault, lint
 
 
@@ -26,10 +27,19 @@ class Exclusion:
         return same and fault.place in self.places and (not self.details or fault.detail in self.details)
 
 
-OF_RUNS = "series of runs do not belong to a host; their instance is the scraped collector"
+OF_RUNS = "series of runs do not belong to a host; their instance is the collector: they are joined on the run"
+EVERYWHERE = "the run to compare with is on other hosts than the chosen ones"
+ENDED = "what was last known of runs that have ended within the time range is compared"
 TOTALS = "a total over the time range that the user chose, not a rate: $__range is intended"
 RARE = "there are a few adjustments an hour, so the hour before each point is counted"
 FIRST = "the first adjustment, which begins a series, is counted by its value, because `increase` leaves it out"
+COMPARED = (
+    "Both runs over the time range",
+    "Step time of both",
+    "Data wait of both",
+    "Tokens of both",
+    "Power of both",
+)
 EXCLUSIONS = (
     Exclusion(
         "target-instance",
@@ -37,11 +47,25 @@ EXCLUSIONS = (
         ("Runs", "Waiting for approval", "Adjustments in progress", "Outcomes of adjustments", "Measured gain"),
         OF_RUNS,
     ),
-    Exclusion("target-rate-interval", "flyball-fleet", ("Outcomes of adjustments",), RARE, ("increase [1h]",)),
-    Exclusion("target-rate-interval", "flyball-run", ("Outcomes of adjustments",), RARE, ("increase [1h]",)),
+    *(
+        Exclusion(
+            "target-rate-interval",
+            f"flyball-{name}",
+            ("Outcomes of adjustments",),
+            RARE,
+            ("increase [1h]", "last_over_time [1h]"),
+        )
+        for name in ("fleet", "run")
+    ),
+    *(
+        Exclusion("target-rate-interval", f"flyball-{name}", ("Measured gain",), ENDED, ("last_over_time [$__range]",))
+        for name in ("fleet", "run")
+    ),
     Exclusion("target-counter-agg", "flyball-fleet", ("Outcomes of adjustments",), FIRST),
     Exclusion("target-counter-agg", "flyball-run", ("Outcomes of adjustments",), FIRST),
-    Exclusion("target-rate-interval", "flyball-fleet", ("Runs",), TOTALS, ("increase [$__range]",)),
+    Exclusion(
+        "target-rate-interval", "flyball-fleet", ("Runs",), TOTALS, ("increase [$__range]", "last_over_time [$__range]")
+    ),
     Exclusion(
         "target-rate-interval",
         "flyball-fleet",
@@ -86,6 +110,11 @@ EXCLUSIONS = (
             "Remaining",
             "GPU-hours wasted",
             "Step time",
+            "MFU",
+            "MFU over time",
+            "Age of the last checkpoint",
+            "Age of the last checkpoint over time",
+            "Firing alerts",
             "Step of each rank against the median",
             "Time remaining",
             "Problems over time",
@@ -98,7 +127,11 @@ EXCLUSIONS = (
         ),
         OF_RUNS,
     ),
-    Exclusion("target-rate-interval", "flyball-run", ("GPU-hours wasted", "GPU-hours wasted by cause"), TOTALS),
+    Exclusion(
+        "target-rate-interval", "flyball-run", ("GPU-hours wasted", "GPU-hours wasted by cause", "Energy"), TOTALS
+    ),
+    Exclusion("target-instance", "flyball-run", COMPARED, EVERYWHERE),
+    Exclusion("target-rate-interval", "flyball-run", COMPARED[:1], f"{TOTALS}; {ENDED}"),
     Exclusion("target-rate-interval", "flyball-collector", ("Refused or lost", "Events by kind"), TOTALS),
 )
 
@@ -116,6 +149,44 @@ def test_every_exclusion_is_needed(exclusion: Exclusion) -> None:
     faults = lint(read(exclusion.dashboard))
     for place in exclusion.places:
         assert any(exclusion.covers(exclusion.dashboard, fault) and fault.place == place for fault in faults), place
+
+
+IGNORING = {
+    ("flyball-fleet", "Waiting for approval", "instance"): "the collector counts what waits in all runs together",
+    ("flyball-fleet", "Adjustments in progress", "instance"): "the collector counts what is in progress in all runs",
+    ("flyball-fleet", "annotation Collector started", "instance"): "the collector is not one of the hosts",
+    ("flyball-gpu", "Unavailable readings", "gpu"): "readings of a driver are missing for all GPUs of a host",
+    ("flyball-gpu", "Unavailable GPU readings over time", "gpu"): "readings of a driver are missing for all GPUs",
+    **{("flyball-run", title, "instance"): EVERYWHERE for title in COMPARED},
+}
+"""Queries that may ignore a variable of their dashboard, and why."""
+
+
+def _ignored(wanted: list[Query], names: list[str]) -> set[tuple[str, str, str]]:
+    """Return the queries that ignore one of these variables. Only the comparison is about the other run."""
+    found = set()
+    for query in wanted:
+        place = re.sub(r" [A-Z]$", "", query.where)
+        for name in names if not place.startswith("variable ") else ():
+            if f"${name}" not in query.expression and (name != "other" or place in COMPARED):
+                found.add((query.dashboard, place, name))
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_query_uses_the_variables_of_its_dashboard(name: str) -> None:
+    """Every panel and mark follows all choices at the head of its dashboard, except where there is a reason."""
+    chosen = [each["name"] for each in variables(read(name)) if each["type"] == "query"]
+    assert _ignored(queries(name), chosen) == {each for each in IGNORING if each[0] == name}
+
+
+def test_a_query_that_ignores_a_variable_is_found() -> None:
+    """A panel that shows all hosts although some are chosen is reported; the query of a variable is not."""
+    wanted = [
+        Query("board", "CPU A", 'cpu{job=~"$job"}', instant=True),
+        Query("board", "variable job", "x", instant=True),
+    ]
+    assert _ignored(wanted, ["job", "instance"]) == {("board", "CPU", "instance")}
 
 
 def _first(dashboard: Json) -> Json:

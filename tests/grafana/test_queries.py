@@ -129,10 +129,10 @@ def test_every_query_follows_the_variables(scene: Scene, name: str, way: str) ->
 @pytest.mark.parametrize("way", SCRAPING)
 def test_what_is_not_chosen_is_not_shown(scene: Scene, way: str) -> None:
     """With hosts, GPUs and runs chosen that do not exist, no query returns data."""
-    nobody = View({"job": ".+", "instance": "nobody", "gpu": "none", "run": "none"})
+    nobody = View({"job": ".+", "instance": "nobody", "gpu": "none", "run": "none", "other": "none"})
     wanted = [each for name in ("flyball-host", "flyball-gpu", "flyball-run") for each in queries(name)]
     found = [each for each in wanted if scene.prometheuses[way].values(each, nobody, scene.at)]
-    assert {each.where for each in found} <= {"variable job", "variable instance", "variable run"}
+    assert {each.where for each in found} <= {"variable job", "variable instance", "variable run", "variable other"}
 
 
 @pytest.mark.parametrize("way", SCRAPING)

@@ -65,6 +65,7 @@ class AdjustmentDesk:
         self._now = now or asyncio.get_running_loop().time
         self._later = later or asyncio.get_running_loop().call_later
         self._able: dict[SocketPeer, AbleProcess] = {}
+        self._undeclared: dict[SocketPeer, AbleProcess] = {}  # that have answered an offer of an earlier start
         self._budgets = MessageBudgets()
         self.outbox = AdjustmentOutbox(self._now)
 
@@ -107,9 +108,7 @@ class AdjustmentDesk:
     def answer(self, peer: SocketPeer, hello: Hello, message: AdjustmentAnswer) -> bool:
         """Take an answer to an offer. Return False if the process has none to answer."""
         self._budgets.spend(peer, self._now())
-        process = self._able.get(peer)
-        if process is None:
-            return False
+        process = self._able.get(peer) or self._undeclared_process(peer, hello)
         offer = process.offers.get(message.id)
         if offer is None:
             if isinstance(message, PreparedMessage | VetoMessage) or not process.accepts_unknown():
@@ -123,6 +122,11 @@ class AdjustmentDesk:
             _log.info("adjustment_refused", id=message.id, run=hello.run, rank=hello.rank, reason=message.reason)
         return True
 
+    def _undeclared_process(self, peer: SocketPeer, hello: Hello) -> AbleProcess:
+        """Return a process that has not declared values yet: after a start of the agent, its answers come first."""
+        of = adjust.Able(run=hello.run, attempt=hello.attempt or 0, rank=hello.rank, pid=peer.pid)
+        return self._undeclared.setdefault(peer, AbleProcess(peer, of))
+
     def note_oom(self, peer: SocketPeer, hello: Hello, message: OomMessage) -> None:
         """Learn that a process ran out of memory."""
         self._budgets.spend(peer, self._now())
@@ -133,6 +137,7 @@ class AdjustmentDesk:
 
     def left(self, peer: SocketPeer) -> None:
         """Learn that a process has left its run."""
+        self._undeclared.pop(peer, None)
         process = self._able.pop(peer, None)
         if process is not None:
             able = process.able
@@ -185,15 +190,18 @@ class AdjustmentDesk:
         return None
 
     def _offer_to(self, process: AbleProcess, offer: CheckedOffer) -> None:
-        now = self._now()
+        now, rank = self._now(), process.able.rank
+        value_from, value_to = offer.value_from.of(rank), offer.value_to.of(rank)
         if offer.id not in process.offers:  # a repeated one is passed again
-            if reason := process.refusal(offer.name, offer.value_to, now):
+            if not (value_from and value_to):  # a rank that the collector has not seen
+                return self._refuse_for(process, offer, "stale")
+            if reason := process.refusal(offer.name, value_to, now):
                 return self._refuse_for(process, offer, reason)
             busy = max(BUSY_SECONDS, 2.0 * offer.expires_seconds)
-            passed = PassedOffer(offer.id, offer.name, offer.value_from, offer.value_to, now + busy)
+            passed = PassedOffer(offer.id, offer.name, value_from, value_to, now + busy)
             process.remember(passed)
             self._later(offer.expires_seconds + 1.0, lambda: self._expire(process, passed))
-        if not self._push(process.peer, offer.line()):
+        if not self._push(process.peer, offer.line(rank)):
             process.offers.pop(offer.id)
             return self._refuse_for(process, offer, "not_reading")
         return None
@@ -216,7 +224,8 @@ class AdjustmentDesk:
         _log.warning("adjustment_refused", id=message.id, run=message.run[:200], reason=reason)
 
     def _refuse_for(self, process: AbleProcess, offer: CheckedOffer, reason: str) -> None:
-        passed = PassedOffer(offer.id, offer.name, offer.value_from, offer.value_to, 0.0)
+        rank = process.able.rank
+        passed = PassedOffer(offer.id, offer.name, offer.value_from.of(rank), offer.value_to.of(rank), 0.0)
         self.outbox.add_answer(*refusal_of(process.able, passed, "refused", reason, self._clock.wall_ns()))
         _log.warning("adjustment_refused", id=offer.id, run=offer.run, rank=process.able.rank, reason=reason)
 

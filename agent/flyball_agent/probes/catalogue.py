@@ -32,6 +32,7 @@ from flyball_agent.probes.round_trip import parse_target
 from flyball_agent.probes.shared_memory import SharedMemoryProbe
 from flyball_agent.probes.tcp import TcpProbe
 from flyball_agent.probes.temperature import TemperatureProbe
+from flyball_agent.probes.training.probe import TrainingProbe
 from flyball_agent.settings import AgentSettings
 
 
@@ -72,6 +73,7 @@ def linux_probes(settings: AgentSettings) -> list[Probe]:
         NvmeHealthProbe(sys, below(root, "dev")),
         MemoryErrorProbe(sys),
         ClockSyncProbe(),
+        *([TrainingProbe(proc)] if settings.probes.processes else []),
     ]
 
 

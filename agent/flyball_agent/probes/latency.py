@@ -8,7 +8,7 @@ from typing import Protocol
 from flyball_agent.probes.columns import GroupedColumns
 from flyball_agent.probes.periodic_reading import PeriodicReading
 from flyball_agent.probes.probe import ProbeSample, Value
-from flyball_agent.probes.round_trip import LatencyTarget, Loopback, RequestFailed, TcpRoundTrip
+from flyball_agent.probes.round_trip import LatencyTarget, Loopback, RequestFailed, RoundTrip, TcpRoundTrip
 from flyball_proto.metric import counter, gauge
 from flyball_proto.unavailable_reading import Reason, UnavailableReading
 
@@ -24,7 +24,23 @@ LATENCY = gauge(
     scale=1_000_000,
 )
 FAILURES = counter("latency_failures_total", "failures", "Round trips that failed or timed out.", ("target",))
-METRICS = (LATENCY, FAILURES)
+CONNECT = gauge(
+    "latency_connect_seconds",
+    "seconds",
+    "Time to connect to an HTTP target: name lookup, TCP and TLS. It depends on the network.",
+    ("target",),
+    scale=1_000_000,
+)
+ANSWER = gauge(
+    "latency_answer_seconds",
+    "seconds",
+    "Time from the request to an HTTP target to the head of its response: one round trip and the service's work.",
+    ("target",),
+    scale=1_000_000,
+)
+OF_ALL = (LATENCY, FAILURES)
+OF_HTTP = (CONNECT, ANSWER)
+METRICS = (*OF_ALL, *OF_HTTP)
 
 LoopbackResult = tuple[float | None, tuple[UnavailableReading, ...]]
 """The round-trip time over loopback, and the reason if it is unknown."""
@@ -45,9 +61,11 @@ def reason_of(error: Exception) -> tuple[Reason, str]:
 
 
 class Trip(Protocol):
-    """Measures a round trip."""
+    """Measures a round trip. `connect_seconds` is known while an HTTP target has connected but not answered."""
 
-    def measure(self) -> float: ...
+    @property
+    def connect_seconds(self) -> float | None: ...
+    def measure(self) -> RoundTrip: ...
     def close(self) -> None: ...
 
 
@@ -68,27 +86,40 @@ class Prober:
     has no time limit.
     """
 
-    def __init__(self, label: str, trip: Trip, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+    def __init__(
+        self, label: str, trip: Trip, timeout_seconds: float = TIMEOUT_SECONDS, *, is_http: bool = False
+    ) -> None:
         self.label = label
+        self.is_http = is_http
         self._trip = trip
         self._timeout_seconds = timeout_seconds
         self._since: float | None = None
         self._requested = threading.Event()
         self._thread: threading.Thread | None = None
         self._stopped = False
-        self._seconds: float | None = None
+        self._found: RoundTrip | None = None
+        self._connected: float | None = None
         self._reason: tuple[Reason, str] = PENDING
         self.failures = 0
 
-    def result(self) -> tuple[float | None, tuple[Reason, str]]:
-        """Return the time of the last round trip, or the reason why it is unknown.
+    def result(self) -> tuple[RoundTrip | None, tuple[Reason, str]]:
+        """Return the times of the last round trip, or the reason why they are unknown.
 
-        It becomes unknown when the current round trip exceeds the time limit.
+        They become unknown when the current round trip exceeds the time limit.
         """
-        since = self._since
-        if since is not None and time.monotonic() - since > self._timeout_seconds:
+        if self._is_late:
             return None, TIMED_OUT
-        return self._seconds, self._reason
+        return self._found, self._reason
+
+    @property
+    def connect_seconds(self) -> float | None:
+        """The time to connect, also if no answer followed; None if it failed, or for a target without HTTP."""
+        return self._trip.connect_seconds if self._is_late else self._connected
+
+    @property
+    def _is_late(self) -> bool:
+        since = self._since
+        return since is not None and time.monotonic() - since > self._timeout_seconds
 
     def request(self) -> None:
         """Start a round trip unless one is in progress."""
@@ -113,11 +144,12 @@ class Prober:
         """Measure one round trip in the calling thread."""
         self._since = time.monotonic()
         try:
-            self._seconds = self._trip.measure()
+            self._found = self._trip.measure()
         except (OSError, RequestFailed, ValueError) as error:  # a host name may not be encodable
             self._reason = reason_of(error)
-            self._seconds = None
+            self._found = None
             self.failures += 1
+        self._connected = self._trip.connect_seconds
         self._since = None
 
 
@@ -134,21 +166,36 @@ class LatencyProbe:
         self._loopback_failures = 0
         self._loopback_result: PeriodicReading[LoopbackResult] = PeriodicReading(LOOPBACK_EVERY)
         unique = {target.label: target for target in targets}
-        self._probers = [Prober(label, build_trip(target, TIMEOUT_SECONDS)) for label, target in unique.items()]
+        self._probers = [
+            Prober(label, build_trip(target, TIMEOUT_SECONDS), is_http=target.url is not None)
+            for label, target in unique.items()
+        ]
+        self._http = [prober for prober in self._probers if prober.is_http]
         labels = ["localhost", *(prober.label for prober in self._probers)]
-        self._columns = GroupedColumns(METRICS).columns([(label,) for label in labels])
+        self._columns = GroupedColumns(OF_ALL, OF_HTTP).columns(
+            [(label,) for label in labels], [(prober.label,) for prober in self._http]
+        )
 
     def read(self) -> ProbeSample:
         seconds, missing = self._loopback_result.value(self._measure_loopback)
         unavailable = list(missing)
         values: list[Value] = [seconds, self._loopback_failures]
+        of_http: list[Value] = []
         for prober in self._probers:
-            seconds, (reason, detail) = prober.result()
-            if seconds is None:
-                unavailable.append(UnavailableReading(self.name, LATENCY.name, prober.label, reason, detail))
-            values += (seconds, prober.failures)
+            found, reason = prober.result()
+            values += (None if found is None else found.seconds, prober.failures)
+            known = [(LATENCY, values[-2])]
+            if prober.is_http:
+                connect, answer = prober.connect_seconds, None if found is None else found.answer_seconds
+                of_http += (connect, answer)
+                known += [(CONNECT, connect), (ANSWER, answer)]
+            unavailable += [
+                UnavailableReading(self.name, metric.name, prober.label, *reason)
+                for metric, value in known
+                if value is None
+            ]
             prober.request()
-        return ProbeSample(self._columns, values, tuple(unavailable))
+        return ProbeSample(self._columns, values + of_http, tuple(unavailable))
 
     def close(self) -> None:
         """Ask the threads to end."""

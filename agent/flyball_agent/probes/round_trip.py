@@ -15,6 +15,20 @@ class RequestFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class RoundTrip:
+    """The times of one round trip in seconds. An HTTP request has two parts: to connect, and to answer."""
+
+    seconds: float  # a TCP connect, or a GET request with its response
+    connect_seconds: float | None = None  # name lookup, TCP and TLS
+    answer_seconds: float | None = None  # from the request to the head of the response
+
+    @property
+    def total_seconds(self) -> float:
+        """The time of the whole, with the connection of an HTTP request."""
+        return self.seconds + (self.connect_seconds or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
 class LatencyTarget:
     """The target of a round trip. `label` is its name in the metric, without user name, password and query."""
 
@@ -93,12 +107,13 @@ class TcpRoundTrip:
     def __init__(self, target: LatencyTarget, timeout_seconds: float) -> None:
         self._target = target
         self._timeout_seconds = timeout_seconds
+        self.connect_seconds: float | None = None  # it does nothing but connect
 
-    def measure(self) -> float:
-        """Return the seconds of one round trip. Raise OSError on failure."""
+    def measure(self) -> RoundTrip:
+        """Return the time of one round trip. Raise OSError on failure."""
         started = time.perf_counter()
         with socket.create_connection((self._target.host, self._target.port), self._timeout_seconds):
-            return time.perf_counter() - started
+            return RoundTrip(time.perf_counter() - started)
 
     def close(self) -> None:
         """Do nothing: no connection is kept."""

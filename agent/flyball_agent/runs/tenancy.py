@@ -72,6 +72,11 @@ class TenancyReader:
         remedy = "give the agent CAP_SYS_PTRACE, or set probes.job_mapping_directory"
         return (UnavailableReading("tenancy", "run", "", Reason.DENIED, detail, remedy), *self._owners.unavailable)
 
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The ids of the processes that hold a GPU or report for a run, as far as they are known."""
+        return tuple(pid for pid, *_ in self._key if pid > 0)
+
     def read(self, processes: Sequence[pb.GpuProcess], client_members: Mapping[int, ReportingProcess]) -> pb.Tenancy:
         """Return the processes that hold a GPU or report for a run."""
         key = _entries(processes, client_members)

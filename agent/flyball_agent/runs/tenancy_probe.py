@@ -16,7 +16,7 @@ from flyball_proto.v1 import telemetry_pb2 as pb
 
 
 class TenancyProbe:
-    """A probe without metrics. `body` is the encoded result of the newest finished reading."""
+    """A probe without metrics. `body` is the encoded result of the newest finished reading, `pids` its processes."""
 
     name = "tenancy"
     metrics: Sequence[Metric] = ()
@@ -25,12 +25,14 @@ class TenancyProbe:
 
     def __init__(self, reader: TenancyReader, accelerators: Sequence[Accelerator], registry: RunRegistry) -> None:
         self.body = b""
+        self.pids: tuple[int, ...] = ()
         self._reader = reader
         self._processes: Callable[[], list[pb.GpuProcess]] = lambda: processes_of(accelerators)
         self._registry = registry
 
     def read(self) -> ProbeSample:
         self.body = self._reader.read_body(self._processes(), self._registry.take_clients())
+        self.pids = self._reader.pids
         return ProbeSample((), (), self._reader.unavailable)
 
 

@@ -55,6 +55,7 @@ class AdjustableValue:
         "_initial",
         "_owner",
         "at_once",
+        "changed",
         "choices",
         "facts",
         "lever",
@@ -103,6 +104,7 @@ class AdjustableValue:
         self.together = together
         self.tried_first = tried_first
         self.at_once = at_once
+        self.changed: Callable[[], None] | None = None  # called after each change that all ranks make together
         valid = self.name and None not in self.choices and when in _WHEN and safety in SAFETY_CLASSES
         self._blocked = "" if valid else BAD_DECLARATION
 
@@ -158,6 +160,8 @@ class AdjustableValue:
         if observed is not LATER:
             known = plain(observed)
             self.now = to if known is None else known
+            if self.changed is not None:
+                self.changed()
         return observed if observed is LATER else self.now
 
     def took_effect(self, observed: Any = None, failure: str = "") -> None:

@@ -201,10 +201,15 @@ def policy(
         return typer.echo(
             f"The policy of {printable(run)} is unknown: no rank has declared a value that can be changed."
         )
-    limited = ""
+    limited = ": no rank has declared a value that can be changed" if _declares_nothing(found) else ""
     if policy_ is not None and policy_.value != found["policy"]:
         limited = f", not {policy_.value}: the collector allows {found['limit']} at most"
     return typer.echo(f"The policy of {printable(found['run'])} is {found['policy']}{limited}.")
+
+
+def _declares_nothing(found: dict[str, Any]) -> bool:
+    """Return True if the policy is off because nothing can be changed. An answer to a new policy does not have that."""
+    return bool(found.get("enabled")) and found["requested_policy"] is None
 
 
 def choice_of(known: list[dict[str, Any]], name: str, text: str) -> bool | int | float | str:

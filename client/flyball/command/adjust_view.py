@@ -38,7 +38,7 @@ _SHOWN_OF_RUN = 5
 _SHOWN_CHOICES = 12
 OFF = (
     "Adjustments are off on this collector. To allow them, set `adjustments.enabled = true` in its settings and in "
-    "those of the agents."
+    "those of the agents; on your own machine, start it with `flyball up --adjust`."
 )
 
 
@@ -151,7 +151,8 @@ def is_policy_known(found: Answer) -> bool:
 def _policy(found: Answer) -> str:
     if found["enabled"] and not is_policy_known(found):
         return "policy unknown"
-    limit = "" if found["policy"] == found["limit"] else f" (the collector allows {found['limit']})"
+    declares_nothing = found["requested_policy"] is None  # whatever the collector allows
+    limit = "" if declares_nothing or found["policy"] == found["limit"] else f" (the collector allows {found['limit']})"
     return f"policy {found['policy']}{limit}" if found["enabled"] else "adjustments are off"
 
 

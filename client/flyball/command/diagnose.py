@@ -35,7 +35,7 @@ def diagnose(
 
 def diagnosis_view(found: dict[str, Any]) -> RenderableType:
     """Return the sections that are not empty."""
-    sections: list[RenderableType] = [_heading(found), *conditions_view(found["conditions"])]
+    sections: list[RenderableType] = [_heading(found), *conditions_of(found)]
     sections += _scores(found["scores"]) + _base_scores(found["base_scores"]) + _hosts(found["hosts"])
     if found["advice"]:
         sections += [_title("What to change"), *advice_view(found["advice"])]
@@ -55,11 +55,20 @@ def _heading(found: dict[str, Any]) -> Text:
     return text
 
 
-def conditions_view(found: list[dict[str, Any]]) -> list[RenderableType]:
+def conditions_of(diagnosis: dict[str, Any]) -> list[RenderableType]:
+    """Return the active problems of a host; those of a run before those of its hosts."""
+    found, run = diagnosis["conditions"], diagnosis["run"]
+    if run is None:
+        return conditions_view(found)
+    own = conditions_view([each for each in found if each["run"] == run], "Active problems of the run")
+    return own + conditions_view([each for each in found if each["run"] != run], "Active problems of its hosts")
+
+
+def conditions_view(found: list[dict[str, Any]], title: str = "Active problems") -> list[RenderableType]:
     """Return the active problems with their reasons; equal ones of several GPUs are one entry."""
     shown = grouped(found)
     rows = [[Text(each["severity"], style=SEVERITIES.get(each["severity"], "")), event_text(each)] for each in shown]
-    return _section("Active problems", ("", ""), rows)
+    return _section(title, ("", ""), rows)
 
 
 def _scores(found: list[dict[str, Any]]) -> list[RenderableType]:

@@ -196,7 +196,7 @@ def grouped(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def event_text(event: dict[str, Any]) -> Text:
     """Return kind, subject, time left and confidence on one line, and the reason below."""
     text = Text(printable(event["kind"]), style="bold")
-    facts = [subject_text(event), time_left(event), _confidence(event)]
+    facts = [subject_text(event), time_left(event), _confidence(event), _clears_in(event)]
     text.append("  " + "  ".join(fact for fact in facts if fact), style="not bold")
     if event["because"]:
         text.append(f"\n{printable(event['because'])}", style="not bold")
@@ -217,6 +217,12 @@ def time_left(event: dict[str, Any]) -> str:
     ends = [duration(low), duration(high)] if low is not None and high is not None else []
     interval = f" ({' … '.join(ends)})" if len(set(ends)) > 1 else ""
     return f"{duration(event['seconds_left'])}{interval} left"
+
+
+def _clears_in(event: dict[str, Any]) -> str:
+    """Return when a condition below its exit level is cleared."""
+    left = event.get("clears_in_seconds")  # older collectors do not send it
+    return "" if left is None else f"clears in {duration(left)}"
 
 
 def _left(seconds: float | None) -> str:

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flyball.command.api import DEFAULT_URL, CaFileOption, CollectorOption, TokenFileOption, open_api
-from flyball.command.events import SEVERITIES, grouped, subject_text
+from flyball.command.events import SEVERITIES, grouped, subject_text, time_left
 from flyball.command.output import FormatOption, OutputFormat, console, write_json, write_view
 from flyball.command.printable import printable
 from flyball.command.readings import amount, duration
@@ -86,7 +86,8 @@ def problems(overview: dict[str, Any]) -> list[RenderableType]:
         return [Text("No active problems.", style="green")]
     grid = Table.grid(padding=(0, 2))  # wrapped lines are indented
     for each in worst[:_PROBLEMS]:
-        text = f"{subject_text(each)}: {printable(each['kind'])}  {printable(each['because'])}"
+        facts = (printable(each["kind"]), time_left(each), printable(each["because"]))
+        text = f"{subject_text(each)}: {'  '.join(fact for fact in facts if fact)}"
         grid.add_row(Text(each["severity"], style=SEVERITIES.get(each["severity"], "")), Text(text))
     more = sum(overview["active"][severity] for severity in ("critical", "warning")) > len(worst[:_PROBLEMS])
     name = printable(next((each["host"] for each in worst if each["host"]), "HOST"))

@@ -5,8 +5,9 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 from rich.console import Console
@@ -23,13 +24,36 @@ from flyball.extras import advice, missing
 from flyball_reports.figures import plural
 
 if TYPE_CHECKING:
+    from flyball_collector.replay.input_options import InputOptions
     from flyball_collector.replay.played_events import Played, PlayedEvent
 
 EXAMPLES = (
     "flyball replay series.csv",
     "flyball replay --format json a.csv b.csv.gz | jq '.[].kind'",
+    "nvidia-smi --query-gpu=timestamp,index,utilization.gpu,power.draw --format=csv -l 1 > gpus.csv",
+    "flyball replay gpus.csv",
+    "flyball replay --every 15 scrapes.prom",
+    "flyball replay --column gpu=gpu_index --column gpu_utilization_ratio=percent*0.01 other.csv",
     "flyball replay --store sqlite:///.flyball/flyball.db --host node-1 --start 2h",
 )
+
+
+class ReplayFormat(StrEnum):
+    """The formats of files, as the collector names them; it need not be installed for `--help`."""
+
+    AUTO = "auto"
+    CSV = "csv"
+    NVIDIA_SMI = "nvidia-smi"
+    DCGMI = "dcgmi"
+    PROMETHEUS = "prometheus"
+
+
+class _InputChoice(NamedTuple):
+    """Hold the options about files."""
+
+    format: ReplayFormat
+    every_seconds: float | None
+    columns: Sequence[str]
 
 
 WIDE = 130  # columns of a terminal in which an event fits on one line
@@ -41,7 +65,19 @@ _UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 def replay(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="CSV files, also compressed with gzip, or one capsule.", metavar="[FILE…]"),
+        typer.Argument(help="Series of CSV or another tool, also compressed, or one capsule.", metavar="[FILE…]"),
+    ] = None,
+    from_: Annotated[
+        ReplayFormat,
+        typer.Option("--from", metavar="FORMAT", help="Format of the files: auto, csv, nvidia-smi, dcgmi, prometheus."),
+    ] = ReplayFormat.AUTO,
+    every: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", min=0.001, help="Time between samples, for files that have no times."),
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OURS=THEIRS[*FACTOR]", help="A CSV column with another name or unit; may be repeated."),
     ] = None,
     store: Annotated[
         str, typer.Option(metavar="URL", help="Instead of files: a store, such as sqlite:///flyball.db.")
@@ -64,6 +100,9 @@ def replay(
     gpu_slowdown_temperature_celsius, gpu_sm_clock_hertz, memory_used_ratio, memory_used_bytes, memory_total_bytes,
     cpu_busy_ratio, step_seconds, step, worker. An empty cell is unknown.
 
+    Also read: nvidia-smi --query-gpu=… --format=csv; dcgmi dmon (with --every); samples of dcgm-exporter and
+    node_exporter in Prometheus' text formats (scrapes without times with --every, /federate, promtool tsdb dump).
+
     A capsule of `flyball capsule` is diagnosed with the settings that were active when it was saved.
     """
     if absent := missing("collector"):
@@ -72,7 +111,13 @@ def replay(
         raise WrongArgument("--store and a file exclude each other; give one")
     if host and not store:
         raise WrongArgument("--host belongs to --store; a file is replayed with all its hosts")
-    events = _with_progress(_from_store(store, host or [], start, end) if store else _from_files(files or []))
+    if store and (column or every or from_ is not ReplayFormat.AUTO):
+        raise WrongArgument("--from, --every and --column belong to files; a store needs none of them")
+    events = _with_progress(
+        _from_store(store, host or [], start, end)
+        if store
+        else _from_files(files or [], _InputChoice(from_, every, column or []))
+    )
     if format_ is EventFormat.JSONL:
         for event in events:
             typer.echo(json.dumps(event))
@@ -119,7 +164,7 @@ def _from_store(url: str, hosts: Sequence[str], start: str, end: str) -> "Played
     return play_rows(recording)
 
 
-def _from_files(files: Sequence[Path]) -> "Played":
+def _from_files(files: Sequence[Path], choice: _InputChoice) -> "Played":
     if not files:
         raise WrongArgument("name a file, or a store with --store")
     from flyball_collector.replay import capsule, csv_rows, csv_series
@@ -129,7 +174,7 @@ def _from_files(files: Sequence[Path]) -> "Played":
 
     try:
         if not any(capsule.is_capsule(file) for file in files):
-            series = csv_series.read(files)
+            series = csv_series.read(files, _input_options(choice))
             for column in series.ignored:
                 near = csv_rows.suggestions([column]).partition(": ")[2]
                 hint = f"; {near}" if near else ""
@@ -145,6 +190,13 @@ def _from_files(files: Sequence[Path]) -> "Played":
     for key in unknown:
         typer.echo(f"flyball: ignored the unknown setting diagnosis.{printable(key)} of the capsule", err=True)
     return play_rows(recorded, settings)
+
+
+def _input_options(choice: _InputChoice) -> "InputOptions":
+    from flyball_collector.replay import csv_rows, input_options
+
+    columns = input_options.columns_of(choice.columns, csv_rows.COLUMNS)
+    return input_options.InputOptions(input_options.InputFormat(choice.format.value), choice.every_seconds, columns)
 
 
 def _with_progress(played: "Played") -> Iterator["PlayedEvent"]:

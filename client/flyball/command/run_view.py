@@ -13,7 +13,7 @@ from rich.text import Text
 
 from flyball.command.adjust_view import run_section
 from flyball.command.advice import advice_view
-from flyball.command.diagnose import conditions_view
+from flyball.command.diagnose import conditions_of
 from flyball.command.events import SEVERITIES
 from flyball.command.printable import printable
 from flyball.command.readings import DASH, amount, bar, duration
@@ -32,7 +32,7 @@ def run_view(found: RunAnswer) -> RenderableType:
         sections += [*_progress(found), Text(), _figures(found)]
     sections += [*_step(found), *_services(found["services"]), *_levels(found["levels"])]
     diagnosis = found["diagnosis"]
-    sections += [*conditions_view(diagnosis["conditions"]), *_ranks(found)]
+    sections += [*conditions_of(diagnosis), *_ranks(found)]
     if diagnosis["advice"]:
         sections += [_title("What to change"), *advice_view(diagnosis["advice"])]
     sections += run_section(found.get("adjustments"))

@@ -106,7 +106,7 @@ def runs_table(found: list[dict[str, Any]], now: float) -> Table:
     table.add_column("USER", overflow="fold")
     for title in ("HOSTS", "GPUS", "RANKS", "STEP", "STEP TIME", "LEFT", "AGE"):
         table.add_column(title, justify="right")
-    table.add_column("PROBLEM")
+    table.add_column("PROBLEMS")
     for run in found:
         table.add_row(*_row(run, now), style=STATES.get(run["state"], ""))
     return table
@@ -125,7 +125,7 @@ def _row(run: dict[str, Any], now: float) -> list[str]:
         amount(run["step_median_seconds"], "seconds"),
         DASH if left is None else duration(left),
         DASH if started is None else duration(max(0.0, now - started["unix"])),
-        run["severity"] or "",
+        f"{run['severity']} ({run['conditions']})" if run["severity"] else "",
     ]
 
 

@@ -17,10 +17,11 @@ from flyball.frameworks.all_ranks import all_agree
 from flyball.frameworks.attachment import attempt
 from flyball.frameworks.loss_scaling import is_divided
 from flyball.frameworks.trainer_reasons import MEAN_OF_MEANS, reason_against
-from flyball.micro_batches.micro_batches import EXPLICIT_REDUCTION, MICRO_BATCH
+from flyball.micro_batches.micro_batches import MICRO_BATCH
 from flyball.micro_batches.out_of_memory import OPTIMIZER, free_memory, is_out_of_memory, part_of_step
 from flyball.micro_batches.sizes import divisors, halved
 from flyball.micro_batches.slices import NotSliceable, samples_of, slices
+from flyball.micro_batches.trial import EXPLICIT_REDUCTION
 from flyball.training.loaded_modules import initialised_cuda
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ def child_environment(
     total_steps: int | None = None,
     measure: int | None = None,
     evidence: str = "",
+    policy: str = "",
 ) -> dict[str, str]:
     """Return the environment for the command: our folder first on Python's path, and what its runs are to be named."""
     found = dict(environment)
@@ -33,6 +34,7 @@ def child_environment(
         ("FLYBALL_TOTAL_STEPS", total_steps),
         ("FLYBALL_MEASURE", measure),
         ("FLYBALL_EVIDENCE", evidence),
+        ("FLYBALL_POLICY", policy),
     ):
         found.pop(variable, None)
         if value:

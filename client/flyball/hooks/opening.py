@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
     Progress = tuple[int | None, int]  # steps in all, and those done before
 
-TOTAL_STEPS = "FLYBALL_TOTAL_STEPS"
+TOTAL_STEPS, POLICY = "FLYBALL_TOTAL_STEPS", "FLYBALL_POLICY"
 _UNKNOWN = (None, 0)
 
 
 def open_run(progress: Callable[[], Progress] | None) -> Run:
-    """Open a run. Nobody can agree to adjustments of a script that does not know of them, so its policy is off."""
+    """Open a run. A script that does not know of adjustments cannot agree to any: the command line does, or nobody."""
     rank, size = _distributed()
     total, done = _of_framework(progress)
-    opened = run(total_steps=_of_command() or total, rank=rank, world_size=size, policy="off")
+    opened = run(total_steps=_of_command() or total, rank=rank, world_size=size, policy=_policy())
     opened.last_step = done
     owner = os.getpid()
     atexit.register(_finish, opened, owner)
@@ -51,6 +51,11 @@ def _distributed() -> tuple[int | None, int | None]:
 def _of_command() -> int | None:
     text = os.environ.get(TOTAL_STEPS, "")
     return int(text) if text.isascii() and text.isdecimal() else None
+
+
+def _policy() -> str:
+    found = os.environ.get(POLICY, "")
+    return found if found in {"ask", "auto"} else "off"
 
 
 def _of_framework(progress: Callable[[], Progress] | None) -> Progress:

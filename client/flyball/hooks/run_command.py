@@ -26,13 +26,14 @@ EXAMPLES = (
     "flyball run --name llama-7b-3 --label team=nlp -- torchrun --nproc-per-node 8 train.py",
     "flyball run --measure 50 -- python train.py  # also write flyball-evidence.yaml for `flyball audit --evidence`",
     "flyball run --max-restarts 3 -- torchrun train.py  # start it again after a failure, from its last checkpoint",
+    "flyball run --policy ask -- python train.py  # allow changes that need no code: workers of the loader, throttling",
 )
 EVIDENCE = "flyball-evidence.yaml"
 NOT_EXECUTABLE = 126
 NOT_FOUND = 127
 """The statuses that shells use."""
 
-WITH_VALUE = ("--name", "--label", "--total-steps", "--measure", "--evidence", "--max-restarts")
+WITH_VALUE = ("--name", "--label", "--total-steps", "--measure", "--evidence", "--max-restarts", "--policy")
 
 
 class RunParser(DaemonParser):
@@ -63,6 +64,7 @@ def main(arguments: Sequence[str]) -> int:
         total_steps=options.total_steps,
         measure=options.measure,
         evidence=evidence,
+        policy=options.policy,
     )
     if options.max_restarts:
         return supervised(command, environment, options.max_restarts)
@@ -108,6 +110,11 @@ def build_parser() -> RunParser:
     add(
         "--max-restarts", metavar="N", type=_count,
         help="Start the command again after a failure, at most N times; not after a signal from you or a scheduler.",
+    )  # fmt: skip
+    add(
+        "--policy", choices=("off", "ask", "auto"), default="off",
+        help="Adjustments that Flyball may make: the loader's workers and prefetch, throttling and pauses. "
+        "ask: after approval; auto: at once.  [default: off]",
     )  # fmt: skip
     add("command", metavar="-- COMMAND", help="The command with its arguments.")
     return parser

@@ -37,10 +37,12 @@ class Failures:
         self.where = part_of_step(error)
         self.count += 1
 
-    def note(self, reason: str, is_kept: bool) -> str:
-        """Return the note for an error that is raised."""
+    def note(self, reason: str, is_kept: bool, is_explicit: bool = False) -> str:
+        """Return the note for an error that is raised. `is_explicit`: the next start can repair this failure."""
         text = f"flyball: out of memory in {self.where} with slices of {self.size} samples. Not repeated: {reason}."
-        return f"{text} The next start begins with {self.smaller}." if is_kept else text
+        begins = [f"begins with {self.smaller}"] if is_kept else []
+        begins += ["reduces gradients explicitly"] if is_explicit else []
+        return f"{text} The next start {' and '.join(begins)}." if begins else text
 
 
 def objection(error: BaseException, use: ModelUse, computation: Computation, clear: Callable[[], object] | None) -> str:

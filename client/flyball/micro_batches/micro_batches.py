@@ -6,13 +6,14 @@ from time import perf_counter_ns
 
 from flyball.adjustments.restart_state import can_remember, remember, remembered
 from flyball.adjustments.value import MAX_CHOICES, AdjustableValue
-from flyball.micro_batches.agreement import agreed, number_of_ranks
-from flyball.micro_batches.computation import sum_of_slices
+from flyball.micro_batches.agreement import Agreement, agreed, number_of_ranks
+from flyball.micro_batches.computation import OverlappedSlices, sum_of_slices
 from flyball.micro_batches.failures import SMALLEST, Failures, objection
 from flyball.micro_batches.model_use import ModelUse
 from flyball.micro_batches.out_of_memory import OPTIMIZER, REDUCTION, free_memory, is_out_of_memory
 from flyball.micro_batches.sizes import at_most, divisors, halved, limited
 from flyball.micro_batches.slices import BatchSlicer, NotSliceable
+from flyball.micro_batches.trial import ReductionTrial
 from flyball.training.loaded_modules import initialised_cuda
 
 TYPE_CHECKING = False
@@ -25,12 +26,8 @@ if TYPE_CHECKING:
     from flyball.training.run import Run
 
 MICRO_BATCH = "micro_batch"
-EXPLICIT_REDUCTION = "explicit_reduction"
 MEAN = "mean"
 NORMALISED = ("tokens", "samples", MEAN)
-
-CLEAN_STEPS = 3
-"""Steps without a failure on any rank after which the trial ends. Composer (trainer.py) uses the same number."""
 
 _MOST_MODELS = 8
 _FIXED_MEMORY_AT = 3  # the batch before which weights and the optimizer's state exist, and no gradients
@@ -41,14 +38,12 @@ class MicroBatches:
 
     __slots__ = (
         "_batches",
-        "_clean_steps",
-        "_explicit",
         "_has_failed",
-        "_is_trial",
         "_micro",
         "_run",
         "_sizes",
         "_slicer",
+        "_trial",
         "_uses",
         "normalised",
         "per_rank",
@@ -73,11 +68,10 @@ class MicroBatches:
         self._slicer = BatchSlicer(per_rank, slice)
         self._uses: list[ModelUse] = []  # the newest last
         self._batches = 0
-        self._clean_steps = 0
-        self._is_trial = True  # a failure can be repaired anywhere in the first batches of DistributedDataParallel
         self._has_failed = False  # in a batch of this optimizer step
-        self._explicit: AdjustableValue | None = None
         self._micro = run.adjustments.add(self._declared(self._first_size(micro)))
+        self._trial = ReductionTrial(run, _state_key(run))
+        self._trial.follow(self._micro)
 
     @property
     def micro(self) -> int:
@@ -101,7 +95,7 @@ class MicroBatches:
         """
         use = self._use_of(model)
         exchanges = last and use.exchanges
-        computation = use.computation(self._is_explicit, self._is_trial)
+        computation = use.computation(self._trial.is_explicit, self._trial.is_running)
         use.gradients.begin(use.is_open)
         if self._batches <= _FIXED_MEMORY_AT:
             self._note_fixed_memory(use)
@@ -127,10 +121,6 @@ class MicroBatches:
         self._finish(use, computation, exchanges, failures)
         return total
 
-    @property
-    def _is_explicit(self) -> bool:
-        return self._explicit is not None and bool(self._explicit.now)
-
     def _declared(self, micro: int) -> AdjustableValue:
         value = AdjustableValue(
             MICRO_BATCH,
@@ -155,14 +145,12 @@ class MicroBatches:
                 return use
         use = ModelUse(model, number_of_ranks(self._run.world_size))
         reducible = use.is_reducible and self.normalised != MEAN
-        size, use.is_reducible = agreed(self.micro, reducible, use.facts, can_remember())
-        self._set_micro(at_most(size, self._sizes))
-        if use.is_reducible and self._explicit is None:
-            self._explicit = self._run.adjustments.add(
-                AdjustableValue(
-                    EXPLICIT_REDUCTION, True, choices=(False, True), lever=EXPLICIT_REDUCTION, together=True
-                )
-            )
+        mine = Agreement(self.micro, reducible, self._trial.is_wanted)
+        together = agreed(mine, use.facts, can_remember())
+        self._set_micro(at_most(together.size, self._sizes))
+        use.is_reducible = together.is_reducible
+        if use.is_reducible:
+            self._trial.declare(together.is_explicit)
         self._uses = [*self._uses[1 - _MOST_MODELS :], use]
         return use
 
@@ -211,7 +199,8 @@ class MicroBatches:
         if is_exact and failures.smaller is not None and failures.where != OPTIMIZER:
             is_kept = remember(_state_key(self._run), MICRO_BATCH, failures.smaller)
         if reason:
-            error.add_note(failures.note(reason, is_kept))
+            is_wanted = isinstance(computation, OverlappedSlices) and self._trial.want()
+            error.add_note(failures.note(reason, is_kept, is_wanted))
             self._report(failures, failures.smaller if is_kept else None, recovered=False)
         return not reason
 
@@ -235,21 +224,11 @@ class MicroBatches:
                     self._report(failures, None, recovered=False)
                 raise
             self._has_failed = False
-            self._count_clean_step(has_any_failed)
+            self._trial.count_step(has_any_failed)
         use.gradients.end()
         use.is_open = not exchanges
         if failures.count:
             self._report(failures, self.micro, recovered=True)
-
-    def _count_clean_step(self, has_any_failed: bool | None) -> None:
-        """End the trial after some steps without a failure. All ranks have seen the same flags."""
-        if has_any_failed is None or not self._is_trial or self._explicit is None:
-            return
-        self._clean_steps = 0 if has_any_failed else self._clean_steps + 1
-        if self._clean_steps >= CLEAN_STEPS:
-            self._is_trial = False
-            self._run.adjustments.changed_locally(EXPLICIT_REDUCTION, False)
-            self._explicit.now = False
 
     def _report(self, failures: Failures, to: int | None, *, recovered: bool) -> None:
         """Report the failures. `to` is the new size, here or at the next start; None if nothing changes."""

@@ -4,7 +4,7 @@ import contextlib
 import threading
 from typing import Protocol
 
-from flyball_agent.probes.round_trip import LatencyTarget, RequestFailed, TcpRoundTrip, parse_target
+from flyball_agent.probes.round_trip import LatencyTarget, RequestFailed, RoundTrip, TcpRoundTrip, parse_target
 
 TIMEOUT_SECONDS = 5.0
 PENDING = "the first round trip has not finished"
@@ -13,8 +13,8 @@ PENDING = "the first round trip has not finished"
 class ApiTrip(Protocol):
     """Measures a round trip."""
 
-    def measure(self) -> float:
-        """Return the seconds that it took. Raise OSError or RequestFailed on failure."""
+    def measure(self) -> RoundTrip:
+        """Return the times that it took. Raise OSError or RequestFailed on failure."""
 
     def close(self) -> None:
         """Close the connection, if there is one."""
@@ -72,7 +72,7 @@ class ApiLatency:
 
     def _measure(self, trip: ApiTrip) -> None:
         try:
-            self._seconds = trip.measure()
+            self._seconds = trip.measure().total_seconds
         except (OSError, RequestFailed, ValueError) as error:  # a host name may not be encodable
             self.failures += 1
             self.reason = failure_reason(error)

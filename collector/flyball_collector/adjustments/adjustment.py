@@ -76,6 +76,8 @@ class Adjustment(msgspec.Struct, frozen=True, kw_only=True):
     lever: str = ""  # the standard change that it is
     value_from: Value
     value_to: Value
+    values_from: dict[str, Value] = {}  # by rank, where ranks differ; `value_from` is then the one of most
+    values_to: dict[str, Value] = {}  # by rank: of the inverse of such a change, which gives each rank its own back
     safety: int  # class 1 to 4
     state: AdjustmentState
     rule: str = ""  # of the advice behind it; empty: a person asked for it
@@ -97,6 +99,14 @@ class Adjustment(msgspec.Struct, frozen=True, kw_only=True):
     inverse_of: str = ""  # this adjustment takes that one back
     inverse: str = ""  # the adjustment that takes this one back
     reason: str = ""  # why it ended as it did, in words
+
+    def from_of(self, rank: int | str) -> Value:
+        """Return the value of a rank before the change."""
+        return self.values_from.get(str(rank), self.value_from)
+
+    def to_of(self, rank: int | str) -> Value:
+        """Return the value of a rank after the change."""
+        return self.values_to.get(str(rank), self.value_to)
 
     @property
     def is_over(self) -> bool:

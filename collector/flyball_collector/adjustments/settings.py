@@ -5,6 +5,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+OFF = "adjustments are off on this collector (adjustments.enabled, or `flyball up --adjust`)"
+
 
 class AdjustmentsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Settings of adjustments: changes of running trainings."""

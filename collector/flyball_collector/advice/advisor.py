@@ -17,7 +17,8 @@ from flyball_collector.advice.rule import Rule
 from flyball_collector.advice.rules.catalogue import RULES
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
-from flyball_collector.diagnosis.conditions import ActiveCondition, Conditions, place_of
+from flyball_collector.diagnosis.active_conditions import ActiveCondition, place_of
+from flyball_collector.diagnosis.conditions import Conditions
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.health.growth import Growth
 from flyball_collector.diagnosis.kinds import KINDS
@@ -102,6 +103,10 @@ class Advisor:
         opened = self._opened.total() if self._opened_of is view.hosts else np.full(len(view.hosts), np.nan)
         waits, habits = self._waits.shares(view), self._checkpoints.habits()
         return FleetFacts(view, waits, opened / _OPENED_SECONDS, habits, self._membership(view))
+
+    def newest_checkpoints(self) -> Mapping[str, float]:
+        """Return when the last checkpoint of each run was reported, in Unix time."""
+        return self._checkpoints.newest()
 
     def _take_changes(self, conditions: Conditions, now: float) -> None:
         """Take the conditions that were raised, changed or cleared."""

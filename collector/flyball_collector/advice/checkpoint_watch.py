@@ -65,6 +65,10 @@ class CheckpointWatch:
         """Return the habits of runs that write checkpoints regularly."""
         return self._habits
 
+    def newest(self) -> Mapping[str, float]:
+        """Return when the last checkpoint of each run was reported, in Unix time."""
+        return {run: seen[-1][0] for run, seen in self._seen.items() if seen}
+
     def _find(self, view: View) -> None:
         """Find rank 0 of every run."""
         self._generation, self._hosts = view.ranks.generation, view.hosts

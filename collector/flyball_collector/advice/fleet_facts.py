@@ -16,12 +16,16 @@ from flyball_collector.advice.situation import Situation
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.diagnosis.view import View
+from flyball_collector.fleet.runs import RunPhase
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 _SECONDS = 60
+
+_WORKS = 0.02
+"""A GPU with less utilisation over a minute does nothing."""
 
 LOCAL = "localhost"
 """The agent's name for the round trip over loopback, which is not a service."""
@@ -99,6 +103,7 @@ class FleetFacts:
     def _from_inventory(self, place: int, inventory: pb.Inventory | None) -> dict[str, Any]:
         capabilities = [_number(gpu.compute_capability) for gpu in inventory.gpus] if inventory is not None else []
         return {
+            "trains": bool(self._trains[place]),
             "gpus": int(self._gpu_counts[place]),
             "capability": min((c for c in capabilities if c is not None), default=None),
             "power_source": inventory.power_source if inventory is not None else "",
@@ -110,6 +115,16 @@ class FleetFacts:
     def _arrays(self) -> dict[str, Floats]:
         arrays = {name: values for part in PARTS for name, values in self._part(part).items()}
         return arrays | {"connections_opened_per_second": self._opened, "waiting_while_idle_share": self._overlaps}
+
+    @cached_property
+    def _trains(self) -> NDArray[np.bool_]:
+        """Return where something trains: a run, a training process, or a GPU that works."""
+        view, found = self._view, self._part(_gpu_busy)["gpu_busy_share"] >= _WORKS
+        found |= view.host("training_processes") > 0  # False if unknown
+        hosts = {key.host for key in view.ranks.keys}
+        hosts.update(host for run in view.seen_runs().values() if run.phase is RunPhase.RUNNING for host in run.hosts)
+        found[[at for name in hosts if (at := view.hosts.places.get(Subject(name))) is not None]] = True
+        return found
 
     def _part(self, part: "Part") -> dict[str, Floats]:
         if part not in self._made:

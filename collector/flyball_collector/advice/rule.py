@@ -69,6 +69,11 @@ class Rule:
         )
 
 
-def share(value: float | None) -> str:
-    """Format a share for people; unknown stays visible."""
-    return "unknown" if value is None else f"{100 * value:.0f} %"
+def share(value: float) -> str:
+    """Format a share for people."""
+    return f"{100 * value:.0f} %"
+
+
+def shares(*clauses: tuple[str, float | None]) -> str:
+    """Join the clauses whose share is known; each is a template with a place for its share."""
+    return "; ".join(template.format(share(value)) for template, value in clauses if value is not None)

@@ -25,6 +25,7 @@ class Situation:
     active: Mapping[str, tuple[Event, ...]] = field(default_factory=dict)  # by kind
 
     # the run
+    trains: bool = True  # a run, a training process or a busy GPU is there; otherwise nothing loads data for a training
     run: str = ""
     world_size: int | None = None
     step_seconds: float | None = None

@@ -1,10 +1,13 @@
 """The state of all conditions of one kind: since when levels hold, what is raised, and what was last reported."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.event import Event
+from flyball_collector.diagnosis.kinds import Severity
 from flyball_collector.diagnosis.subject_arrays import SubjectArrays
 
 Places = NDArray[np.int64]
@@ -17,6 +20,18 @@ REPORT_AGAIN_SHARE = 0.5
 
 _SECOND = 10**9
 _NOWHERE: Places = np.empty(0, dtype=np.int64)
+_NO_FLOOR = -1
+
+
+class StateChanges(NamedTuple):
+    """Positions where something begins or ends."""
+
+    due: Places  # to raise
+    over: Places  # to clear
+    back: Places  # absent ones that are there again
+
+
+_NOTHING = StateChanges(_NOWHERE, _NOWHERE, _NOWHERE)
 
 
 class ConditionTable(SubjectArrays):
@@ -28,6 +43,9 @@ class ConditionTable(SubjectArrays):
             entering=float("nan"),  # since when the entry level holds
             leaving=float("nan"),  # since when the value is below the exit level
             suppressed=float("-inf"),  # not raised before this time
+            absent=False,  # it is over, but stays raised, because it comes and goes …
+            kept_until=float("-inf"),  # … until this time
+            floor=_NO_FLOOR,  # the least severity
             since=0.0,  # when it was raised
             reported=float("-inf"),  # when it was last reported …
             severity=-1,  # … and with which values
@@ -41,21 +59,26 @@ class ConditionTable(SubjectArrays):
         """Return True if nothing is raised and no entry level holds. Then only subjects that enter matter."""
         return not self._busy
 
-    def judge(self, claims: Claims, now: float) -> tuple[Places, Places]:
-        """Return the positions to raise and the positions to clear."""
+    def judge(self, claims: Claims, now: float) -> StateChanges:
+        """Return the positions to raise, those to clear, and those that are there again."""
         if self.is_idle and not claims.enters.any():  # the usual case
-            return _NOWHERE, _NOWHERE
+            return _NOTHING
         known = np.ones(len(claims.subjects), dtype=bool) if claims.known is None else claims.known
         enters, stays = claims.enters & known, (claims.stays | claims.enters) & known
-        entering, leaving, raised = self["entering"], self["leaving"], self["raised"]
+        entering, leaving, raised, absent = self["entering"], self["leaving"], self["raised"], self["absent"]
         entering[known & ~enters] = np.nan
         entering[enters & np.isnan(entering)] = now
         leaving[stays | ~raised] = np.nan
         leaving[known & raised & ~stays & np.isnan(leaving)] = now
-        due = enters & ~raised & (now - entering >= claims.kind.raise_after_seconds) & (now >= self["suppressed"])
+        begins = enters & (now - entering >= claims.kind.raise_after_seconds)
+        due = begins & ~raised & (now >= self["suppressed"])
         over = raised & known & (now - leaving >= claims.kind.clear_after_seconds)
+        back = _NOWHERE
+        if absent.any():
+            over &= ~absent | (now >= self["kept_until"])
+            back = np.flatnonzero(begins & absent)
         self._busy = bool(raised.any()) or not np.isnan(entering).all()
-        return np.flatnonzero(due), np.flatnonzero(over)
+        return StateChanges(np.flatnonzero(due), np.flatnonzero(over), back)
 
     def changed(self, claims: Claims, now: float) -> Places:
         """Return the positions where an active condition differs enough from its last report."""
@@ -66,7 +89,8 @@ class ConditionTable(SubjectArrays):
             raised &= claims.known
         if not raised.any():
             return _NOWHERE
-        severity = claims.severity if claims.severity is not None else np.int8(claims.kind.severity)
+        self._keep_severity(claims, raised)
+        severity = np.maximum(claims.kind.severity if claims.severity is None else claims.severity, self["floor"])
         worse = raised & (severity > self["severity"])
         different = (severity != self["severity"]) | (np.abs(claims.confidence - self["confidence"]) >= 0.2)
         if claims.seconds_left is not None:
@@ -77,14 +101,22 @@ class ConditionTable(SubjectArrays):
         due = now - self["reported"] >= np.maximum(REPORT_AGAIN_SECONDS, REPORT_AGAIN_SHARE * age)
         return np.flatnonzero(worse | (raised & different & due))
 
+    def severity_of(self, claims: Claims, place: int) -> Severity:
+        """Return the severity of a condition: that of its claim, but not below its floor."""
+        return Severity(max(claims.severity_of(place), int(self["floor"][place])))
+
+    def raise_floor(self, place: int, severity: Severity) -> None:
+        """Do not let the severity of a condition fall below this one before it is cleared."""
+        self["floor"][place] = max(self["floor"][place], severity)
+
     def mark_reported(self, claims: Claims, place: int, now: float) -> None:
         """Remember the values that are reported for a condition. The table is not idle at this point."""
         if not self["raised"][place]:
             self["since"][place] = now
+            self["leaving"][place] = np.nan
         self["raised"][place] = True
-        self["leaving"][place] = np.nan
         self["reported"][place] = now
-        self["severity"][place] = claims.severity_of(place)
+        self["severity"][place] = self.severity_of(claims, place)
         self["confidence"][place] = claims.confidence[place]
         self["seconds_left"][place] = np.nan if claims.seconds_left is None else claims.seconds_left[place]
 
@@ -98,11 +130,29 @@ class ConditionTable(SubjectArrays):
         self["confidence"][place] = event.confidence
         self["seconds_left"][place] = np.nan if event.seconds_left is None else event.seconds_left
 
+    def keep(self, place: int, until: float) -> None:
+        """Keep a condition raised that is over, at least until this time."""
+        self["absent"][place] = True
+        self["kept_until"][place] = until
+
+    def return_to(self, place: int) -> None:
+        """Note that an absent condition is there again."""
+        self["absent"][place] = False
+        self["leaving"][place] = np.nan
+
     def forget(self, place: int) -> None:
         """Remove a condition that was cleared."""
-        self["raised"][place] = False
+        self["raised"][place] = self["absent"][place] = False
+        self["floor"][place] = _NO_FLOOR
         self["entering"][place] = self["leaving"][place] = np.nan
 
     def suppress(self, place: int, until: float) -> None:
         """Do not raise the condition before this time."""
         self["suppressed"][place] = until
+
+    def _keep_severity(self, claims: Claims, raised: NDArray[np.bool_]) -> None:
+        """Keep the severity of forecasts that have come true: what was predicted is at least as severe."""
+        if claims.seconds_left is not None:
+            true = raised & (claims.seconds_left <= 0)
+            if true.any():
+                self["floor"] = np.where(true, np.maximum(self["floor"], self["severity"]), self["floor"])

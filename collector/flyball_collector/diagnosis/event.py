@@ -35,6 +35,8 @@ class Event:
     because: str = ""
     evidence: Mapping[str, float] = field(default_factory=dict)
     raised_ns: int = 0  # when the condition was raised
+    clears_in_seconds: float | None = None  # it is below its exit level, and is cleared after this time
+    times_in_hour: int = 0  # it comes and goes: so often within the last hour; 0: it does not
 
     def words(self) -> str:
         """Describe the subject for people."""

@@ -46,6 +46,8 @@ class EventKind:
     the same GPU if both name one; for the same run if neither names a host), the condition is not raised, and is
     cleared if active. If both cost time (`costs_time`: the level is a share of the training's time), this applies only
     unless the cause costs clearly less than the effect.
+
+    A kind in `foretold_by` predicts this one: while it is active for the same host, this one has at least its severity.
     """
 
     name: str
@@ -58,6 +60,7 @@ class EventKind:
     explained_by: tuple[str, ...] = ()
     notifies: bool = True
     costs_time: bool = False
+    foretold_by: tuple[str, ...] = ()
 
 
 FAILURES = ("host_lost", "gpu_lost", "gpu_xid", "run_hang", "data_gap")
@@ -161,6 +164,13 @@ BOTTLENECKS: tuple[EventKind, ...] = (
     _bottleneck(
         "idle_gpu", Scope.GPU, "A GPU held by a run is idle, and no other condition explains it.", _ABOVE_BATCH, 30.0
     ),
+    _bottleneck(
+        "low_use",
+        Scope.GPU,
+        "A GPU works steadily, but only part of the time, and no other condition explains it.",
+        (*_ABOVE_BATCH, "bottleneck_sync", "bottleneck_small_batch", "bottleneck_gpu_memory"),
+        30.0,
+    ),
 )
 
 RISKS: tuple[EventKind, ...] = (
@@ -170,7 +180,7 @@ RISKS: tuple[EventKind, ...] = (
         Scope.RESOURCE,
         Severity.CRITICAL,
         "Memory of a GPU, the host, a cgroup or /dev/shm will run out.",
-        clear_after_seconds=120.0,
+        clear_after_seconds=30.0,
     ),
     EventKind(
         "memory_leak",
@@ -204,6 +214,7 @@ RISKS: tuple[EventKind, ...] = (
         Severity.WARNING,
         "Tasks stall for lack of memory; the kernel may kill them.",
         raise_after_seconds=10.0,
+        foretold_by=("memory_exhaustion",),
     ),
 )
 
@@ -337,12 +348,22 @@ RUN: tuple[EventKind, ...] = (
         explained_by=("straggler",),
     ),
     EventKind(
+        "periodic_stalls",
+        Group.RUN,
+        Scope.RUN,
+        Severity.INFO,
+        "All ranks of a run stop again and again, in regular distance.",
+        explained_by=("run_hang",),
+        notifies=False,
+    ),
+    EventKind(
         "step_outliers",
         Group.RUN,
         Scope.RUN,
         Severity.INFO,
         "Single steps take many times as long as usual.",
         clear_after_seconds=300.0,
+        explained_by=("periodic_stalls",),
         notifies=False,
     ),
     EventKind("loss_not_finite", Group.RUN, Scope.RUN, Severity.CRITICAL, "The loss is NaN or infinite."),

@@ -24,3 +24,9 @@ def time_left(left: float, low: float, high: float) -> str:
 def share(ratio: float, digits: int = 1) -> str:
     """Format a ratio as per cent."""
     return f"{100 * ratio:.{digits}f} %"
+
+
+def clauses(*found: tuple[str, *tuple[float, ...]], separator: str = "; ") -> str:
+    """Join the clauses whose numbers are all known. Each is a template for `str.format` with its numbers."""
+    known = (clause for clause in found if all(map(math.isfinite, clause[1:])))
+    return separator.join(template.format(*numbers) for template, *numbers in known)

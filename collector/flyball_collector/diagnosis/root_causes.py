@@ -72,6 +72,13 @@ class RootCauses:
             if since is not None and now - since >= kind.clear_after_seconds:
                 yield kind, key[1], large[0]
 
+    def predictions(self, kind: EventKind, subject: Subject) -> Iterator[Event]:
+        """Yield the active conditions that predict this one, for the same GPU or for the host."""
+        if kind.foretold_by:
+            for event in self._near(subject):
+                if event.kind.name in kind.foretold_by and event.subject.gpu == subject.gpu:
+                    yield event
+
     def forget(self, kind: EventKind, subject: Subject) -> None:
         """Forget a condition that was cleared."""
         self._separate.pop((kind.name, subject), None)

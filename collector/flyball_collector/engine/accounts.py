@@ -1,4 +1,4 @@
-"""Accounts kept with the diagnosis: lost GPU time, times of XIDs, and failures of detectors."""
+"""Accounts kept with the diagnosis: lost GPU time, times of XIDs, recent risks, and failures of detectors."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -9,6 +9,7 @@ from flyball_collector.diagnosis.view import View
 from flyball_collector.diagnosis.waste import WasteLedger
 from flyball_collector.diagnosis.xid_times import XidTimes
 from flyball_collector.engine.engine import Diagnosis
+from flyball_collector.engine.recent_risks import RecentRisks
 from flyball_collector.own_metrics import OwnMetrics
 
 _log = structlog.get_logger(__name__)
@@ -20,6 +21,7 @@ class Accounts:
     def __init__(self, diagnosis: Diagnosis, metrics: OwnMetrics) -> None:
         self.waste = WasteLedger()
         self.xids = XidTimes()
+        self.risks = RecentRisks()
         self._diagnosis = diagnosis
         self._metrics = metrics
         self._failures: dict[str, int] = {}
@@ -35,6 +37,7 @@ class Accounts:
 
         def on_events(events: Sequence[Event]) -> None:
             self.waste.on_events(events)
+            self.risks.on_events(events)
             report(events)
 
         if urgent_only:
@@ -53,7 +56,7 @@ class Accounts:
         conditions = self._diagnosis.conditions
         try:
             self.xids.update(view.states, view.now)
-            self.waste.add_second(view, lambda: [active.event for active in conditions.active()])
+            self.waste.add_second(view, lambda: [active.event for active in conditions.active() if not active.absent])
         except Exception as error:  # noqa: BLE001  it must not stop the diagnosis
             if not self._failed:
                 _log.exception("accounts_failed", error=repr(error))

@@ -69,7 +69,10 @@ class Diagnosis:
         With `events_only` there are no scores and no advice. Without a `start_up` nothing is held back.
         """
         self.conditions = Conditions(
-            disabled=settings.disabled, hosts_of_run=fleet.ranks.hosts_of, gpu_index_of=fleet.gpu_index_of
+            disabled=settings.disabled,
+            changes_per_hour=settings.changes_per_hour,
+            hosts_of_run=fleet.ranks.hosts_of,
+            gpu_index_of=fleet.gpu_index_of,
         )
         self.advisor = Advisor(settings.advice, disabled=settings.disabled)
         self.view: View | None = None  # the newest

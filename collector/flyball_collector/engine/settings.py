@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from flyball_collector.advice.settings import AdviceSettings
+from flyball_collector.diagnosis.conditions import CHANGES_PER_HOUR
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.health.settings import HealthSettings
 from flyball_collector.diagnosis.peers.settings import PeerSettings
@@ -20,6 +21,16 @@ class DiagnosisSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     disabled: Annotated[
         tuple[str, ...], Meta(description="Names of kinds of condition and of rules of advice to disable.")
     ] = ()
+    changes_per_hour: Annotated[
+        int,
+        Meta(
+            ge=2,
+            description=(
+                "How often a condition may be raised and cleared within an hour, counted together. "
+                "Then it stays raised while it comes and goes."
+            ),
+        ),
+    ] = CHANGES_PER_HOUR
     advice: AdviceSettings = AdviceSettings()
     forecast: ForecastSettings = ForecastSettings()
     health: HealthSettings = HealthSettings()

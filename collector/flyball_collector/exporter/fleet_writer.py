@@ -88,10 +88,12 @@ class FleetWriter:
             yield from self._pieces.family(metric.name, _head(metric, format_), prefixes, _array(values))
 
     def _infos(self, reporting: Sequence[tuple[HostView, HostSeries]], format_: ExpositionFormat) -> Iterator[bytes]:
-        found = [own.infos(host) for host, own in reporting]
-        for metric in host_metrics.INFO_METRICS:
-            lines = [line for infos in found for line in infos.get(metric.name, ())]
-            yield from self._pieces.lines(metric.name, _head(metric, format_), lines)
+        infos = [own.infos(host) for host, own in reporting]
+        runs = [own.runs(host) for host, own in reporting]
+        for metrics, found in ((host_metrics.INFO_METRICS, infos), (host_metrics.HELD_METRICS, runs)):
+            for metric in metrics:
+                lines = [line for of_host in found for line in of_host.get(metric.name, ())]
+                yield from self._pieces.lines(metric.name, _head(metric, format_), lines)
 
     def _processes(
         self, reporting: Sequence[tuple[HostView, HostSeries]], format_: ExpositionFormat

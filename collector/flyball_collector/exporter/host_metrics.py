@@ -1,6 +1,6 @@
 """Metrics that the exporter derives from the collector's state of a host: agent, hardware, processes, ranks."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -14,6 +14,7 @@ Labels = Sequence[tuple[str, str]]
 MAX_UNAVAILABLE = 64
 MAX_PROCESSES = 128
 MAX_SERVICES = 256
+MAX_HELD = 256
 """Maximum series of these kinds for one host, because their labels come from the host."""
 
 UP = gauge("agent_up", "boolean", "1 while the host reports.")
@@ -44,6 +45,22 @@ DEVICE_BUSY = counter(
     "seconds",
     "Time in which the device computed the steps of a rank that measures it.",
 )
+ALLOCATED_PEAK = gauge(
+    "run_allocated_peak_bytes", "bytes", "Most memory that the tensors of a rank held on its device, by its report."
+)
+RESERVED_PEAK = gauge(
+    "run_reserved_peak_bytes",
+    "bytes",
+    "Most memory that the allocator of a rank reserved on its device, by its report.",
+)
+HOST_RUN = gauge(
+    "host_run_info",
+    "info",
+    "Always 1. Its labels name a run on the host and its user.",
+)
+GPU_RUN = gauge(
+    "gpu_run_info", "info", "Always 1. Its labels name a GPU and a run whose processes hold it; join on the label gpu."
+)
 CALLS = counter("run_calls_total", "calls", "Calls of a rank to a service.")
 CALL_SECONDS = counter("run_call_seconds_total", "seconds", "Total duration of the calls to a service.")
 CALL_ERRORS = counter("run_call_errors_total", "calls", "Calls to a service that failed.")
@@ -58,6 +75,8 @@ RUN_METRICS: tuple[tuple[Metric, _Step], ...] = (
     (SAMPLES, lambda totals: totals.samples),
     (LOSS, lambda totals: totals.loss),
     (DEVICE_BUSY, lambda totals: totals.device_seconds),
+    (ALLOCATED_PEAK, lambda totals: totals.allocated_peak_bytes),
+    (RESERVED_PEAK, lambda totals: totals.reserved_peak_bytes),
 )
 
 _Call = Callable[[CallTotals], float]
@@ -78,10 +97,12 @@ STATE_METRICS: tuple[tuple[Metric, _State], ...] = (
 )
 
 INFO_METRICS = (AGENT_INFO, HOST_INFO, GPU_INFO, PROBE_UNAVAILABLE)
+HELD_METRICS = (HOST_RUN, GPU_RUN)
 PROCESS_METRICS = (PROCESS_MEMORY, PROCESS_BUSY)
 METRICS: tuple[Metric, ...] = (
     *(metric for metric, _ in STATE_METRICS),
     *INFO_METRICS,
+    *HELD_METRICS,
     *PROCESS_METRICS,
     *(metric for metric, _ in RUN_METRICS),
     *(metric for metric, _ in CALL_METRICS),
@@ -109,6 +130,21 @@ def infos(host: HostView) -> Iterable[Info]:
     reasons = dict.fromkeys((reading.probe, reading.reason.word) for reading in host.unavailable)
     for probe, reason in islice(reasons, MAX_UNAVAILABLE):
         yield Info(PROBE_UNAVAILABLE, [("probe", probe), ("reason", reason)])
+
+
+def runs_of(tenancy: pb.Tenancy | None, reported: Collection[str]) -> list[Info]:
+    """Return the runs of a host and those of its GPUs, from its processes and the runs that report steps there."""
+    members = [member for member in (tenancy.members if tenancy is not None else ()) if member.run]
+    users = dict.fromkeys((member.run, member.user) for member in members)
+    named = {run for run, _ in users}
+    users |= dict.fromkeys((run, "") for run in sorted(reported) if run not in named)
+    found = [Info(HOST_RUN, [("run", run), ("user", user)]) for run, user in islice(users, MAX_HELD)]
+    return found + [Info(GPU_RUN, labels) for labels in islice(_held_gpus(members), MAX_HELD)]
+
+
+def _held_gpus(members: Iterable[pb.Member]) -> Iterator[Labels]:
+    held = dict.fromkeys((gpu, member.run, member.user) for member in members for gpu in member.gpus)
+    return ([("gpu", gpu), ("run", run), ("user", user)] for gpu, run, user in held)
 
 
 def processes(host: HostView) -> list[pb.GpuProcess]:

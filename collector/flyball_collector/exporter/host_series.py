@@ -83,6 +83,8 @@ class HostSeries:
         self._infos_of: tuple[object, ...] = ()
         self._dynamic: dict[Hashable, tuple[bytes, ...]] = {}
         self._tenancy: object = None
+        self._runs: dict[str, list[bytes]] = {}
+        self._runs_of: tuple[object, object] | None = None
         self.states = tuple(self._prefix(metric, ()) for metric, _ in host_metrics.STATE_METRICS)
 
     def readings(self, host: HostView) -> Readings:
@@ -103,6 +105,17 @@ class HostSeries:
             self._infos = {name: list(dict.fromkeys(found)) for name, found in lines.items()}
             self._infos_of = source
         return self._infos
+
+    def runs(self, host: HostView) -> dict[str, list[bytes]]:
+        """Return complete lines that name the runs of the host and of its GPUs, by the metric's name."""
+        reported = frozenset([totals.run for totals in host.steps])
+        before = self._runs_of
+        if before is None or before[0] is not host.tenancy or before[1] != reported:
+            lines: dict[str, list[bytes]] = {}
+            for info in host_metrics.runs_of(host.tenancy, reported):
+                lines.setdefault(info.metric.name, []).append(self._prefix(info.metric, info.labels) + b"1")
+            self._runs, self._runs_of = lines, (host.tenancy, reported)
+        return self._runs
 
     def processes(self, host: HostView) -> list[tuple[tuple[bytes, ...], float | None, float | None]]:
         """Return (prefixes of memory and busy, memory, busy) of each process on its GPUs."""

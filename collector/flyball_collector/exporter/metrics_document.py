@@ -21,7 +21,8 @@ Results of the [diagnosis](diagnosis.md).
 
 - Each series about a host has the label `instance` and ends with the host. Labels that do not apply are left out.
 - Conditions and risks have a series while they are active, at most 64 of a kind for each host. While a host is not
-  reporting, only its conditions `host_lost` and `data_gap` have one.
+  reporting, only its conditions `host_lost` and `data_gap` have one. The forecast of a risk is kept for a minute after
+  the risk was raised, even if it has ended ([Prometheus](prometheus.md#conditions-risks-and-their-evidence)).
 - `flyball_score_confidence_ratio` has a series while the bottleneck is active.
 - Lost GPU time is counted once, under the cause that was active on the GPU, its host or its run. Time for which nothing
   is known is not counted as lost.

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from google.protobuf.message import DecodeError
 
+from flyball_collector.fleet.kill_details import KillDetails, kill_details
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 MAX_EVENTS = 64
@@ -21,6 +22,7 @@ class HostEvent(NamedTuple):
     resource: str
     code: int
     text: str
+    kill: KillDetails | None = None  # of an oom_kill
 
 
 def add_events(events: tuple[HostEvent, ...], extras: bytes) -> tuple[HostEvent, ...]:
@@ -38,9 +40,13 @@ def add_events_of(events: tuple[HostEvent, ...], record: pb.Record) -> tuple[Hos
 
 def merge_events(events: tuple[HostEvent, ...], more: Iterable[HostEvent]) -> tuple[HostEvent, ...]:
     """Return the newest events of both."""
-    return tuple(sorted({*events, *more})[-MAX_EVENTS:])
+    return tuple(sorted({*events, *more}, key=_order)[-MAX_EVENTS:])
+
+
+def _order(event: HostEvent) -> tuple[int, str, str, int, str]:
+    return event[:5]
 
 
 def _event(event: pb.HostEvent) -> HostEvent:
     kind, resource, text = (word[:_LONGEST] for word in (event.kind, event.resource, event.text))
-    return HostEvent(event.time_ns, kind, resource, event.code, text)
+    return HostEvent(event.time_ns, kind, resource, event.code, text, kill_details(event))

@@ -7,7 +7,8 @@ from flyball_collector.fleet.rank_details import RankDetails
 from flyball_collector.fleet.rank_sums import SUMS, RankSums
 from flyball_collector.fleet.step_totals import StepTotals
 
-_COLUMNS = ("received", "step", *SUMS, "loss", "device_seconds", "detailed")
+_PEAKS = ("allocated_peak_bytes", "reserved_peak_bytes")
+_COLUMNS = ("received", "step", *SUMS, "loss", "device_seconds", *_PEAKS, "detailed")
 _SECOND = 10**9
 
 RowsOfHost = Mapping[tuple[str, int], int]
@@ -25,11 +26,13 @@ def step_totals(
     for host, rows in rows_of.items():
         totals: list[StepTotals] = []
         for (run, rank), row in rows.items():
-            received, step, steps, seconds, wait, tokens, samples, loss, device, _ = (column[row] for column in columns)
+            values = [column[row] for column in columns]
+            received, step, steps, seconds, wait, tokens, samples, loss, device, allocated, reserved, _ = values
             if received >= since:
                 known = (_known(wait), _known(tokens), _known(samples), _known(loss), _known(device))
                 at_ns, calls = round(received * _SECOND), calls_of.get(row, ())
-                totals.append(StepTotals(run, rank, at_ns, int(step), int(steps), seconds, *known, calls))
+                peaks = _known(allocated), _known(reserved)
+                totals.append(StepTotals(run, rank, at_ns, int(step), int(steps), seconds, *known, calls, *peaks))
         found[host] = tuple(totals)
     return found
 

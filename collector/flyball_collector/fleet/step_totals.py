@@ -27,3 +27,5 @@ class StepTotals(NamedTuple):
     loss: float | None
     device_seconds: float | None = None
     calls: tuple[CallTotals, ...] = ()
+    allocated_peak_bytes: float | None = None
+    reserved_peak_bytes: float | None = None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState, MeasuredEffect, RankAnswer, Value
-from flyball_collector.adjustments.ranks import RankValue, RunValues
+from flyball_collector.adjustments.declared.ranks import RankValue, RunValues
 from flyball_collector.times import Moment, moment
 
 SAFETY_MEANINGS = {

@@ -8,10 +8,10 @@ from litestar.datastructures import State
 from litestar.params import JSONBody, PathParameter, QueryParameter
 
 from flyball_collector.adjustments.adjustment import IN_PROGRESS, Adjustment, AdjustmentState
-from flyball_collector.adjustments.governor import AdjustmentRefused
-from flyball_collector.adjustments.ranks import RunValues
-from flyball_collector.adjustments.timeline_notes import decision_note
-from flyball_collector.adjustments.wording import change_text, shown_value
+from flyball_collector.adjustments.declared.ranks import RunValues
+from flyball_collector.adjustments.governor.refusal import AdjustmentRefused
+from flyball_collector.adjustments.shown.timeline_notes import decision_note
+from flyball_collector.adjustments.shown.wording import change_text, shown_value
 from flyball_collector.captures.capture import clean_text
 from flyball_collector.http.adjustment_answers import (
     AdjustmentAnswer,
@@ -214,7 +214,10 @@ def _decide(request: AnyRequest, parts: CollectorParts, id_: str, action: str, r
 
 def _governor(parts: CollectorParts) -> AdjustmentSource:
     if parts.adjustments is None or not adjustments_enabled(parts):
-        hint = "set adjustments.enabled in the settings of the collector and of the agents, and restart them"
+        hint = (
+            "set adjustments.enabled in the settings of the collector and of the agents, and restart them; "
+            "on your own machine: flyball up --adjust"
+        )
         raise ApiError(409, "adjustments_off", "adjustments are off on this collector", hint)
     return parts.adjustments
 

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from flyball_collector.adjustments.adjustment import Adjustment, Value
-from flyball_collector.adjustments.ranks import RunValues
+from flyball_collector.adjustments.declared.ranks import RunValues
 
 
 class AdjustmentSource(Protocol):

@@ -7,12 +7,12 @@ from dataclasses import replace
 import msgspec
 
 from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState, MeasuredEffect, Value
-from flyball_collector.adjustments.governor import Governor
+from flyball_collector.adjustments.declared.ranks import RunValues
+from flyball_collector.adjustments.governor.governor import Governor
 from flyball_collector.adjustments.proposal import Proposal
-from flyball_collector.adjustments.ranks import RunValues
-from flyball_collector.adjustments.reporting import report_adjustments
-from flyball_collector.adjustments.run_situation import MemoryFault
 from flyball_collector.adjustments.settings import AdjustmentsSettings
+from flyball_collector.adjustments.shown.reporting import report_adjustments
+from flyball_collector.adjustments.situation.run_situation import MemoryFault
 from flyball_collector.adjustments.values import value_text
 from flyball_collector.http.run_testing import TrainingDouble
 from flyball_collector.security.tokens import TokensFile

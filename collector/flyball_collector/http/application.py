@@ -98,7 +98,14 @@ async def openapi(request: Request[object, object, State]) -> dict[str, Any]:
 def build_application(parts: CollectorParts) -> Litestar:
     """Build the application."""
     guard = AccessGuard(parts.tokens, parts.settings.http.listen)
-    overviews = Overviews(parts.fleet, parts.settings, parts.timeline, parts.findings, parts.refused_agents)
+    overviews = Overviews(
+        parts.fleet,
+        parts.settings,
+        parts.timeline,
+        parts.diagnosis.conditions,
+        parts.findings,
+        parts.refused_agents,
+    )
     recent_runs = RecentAnswers[RunDetails]()
     limiter = CallLimiter(at_once=4, waiting=16, time_limit_seconds=parts.settings.store.time_limit_seconds)
 

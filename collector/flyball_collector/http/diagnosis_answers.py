@@ -8,11 +8,14 @@ import msgspec
 from flyball_collector.advice.advice import Advice
 from flyball_collector.diagnosis.kinds import BOTTLENECKS, BY_NAME, Group
 from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot
-from flyball_collector.timeline.entry import Entry, entry_of
+from flyball_collector.timeline.entry import Entry
 from flyball_collector.timeline.entry_answer import EntryAnswer, entry_answer
 from flyball_collector.times import Moment
 
 _PREFIX = "bottleneck_"
+_OF_USE = 0.01
+"""The weight of a score that is use, compared with one that is lost time."""
+
 _MEANINGS = {kind.name.removeprefix(_PREFIX): kind.meaning for kind in BOTTLENECKS}
 
 
@@ -108,12 +111,6 @@ def advice_answer(advice: Advice, tried: str = "") -> AdviceAnswer:
     )
 
 
-def conditions_of(found: DiagnosisSnapshot, entries: Iterable[Entry]) -> list[Entry]:
-    """Return entries, with current forecasts in place of those of their events."""
-    now = {event.condition: event for event in found.events}
-    return [entry_of(now[entry.condition]) if entry.condition in now else entry for entry in entries]
-
-
 def risks_of(entries: Iterable[Entry]) -> list[EntryAnswer]:
     """Return the risks, the soonest first."""
     risks = [entry for entry in entries if (kind := BY_NAME.get(entry.kind)) and kind.group is Group.RISK]
@@ -129,7 +126,7 @@ def scores_of(found: Sequence[DiagnosisSnapshot], entries: Iterable[Entry]) -> l
         if entry.kind.startswith(_PREFIX):
             name = entry.kind.removeprefix(_PREFIX)
             raised[name] = max(entry.confidence or 0.0, raised.get(name, 0.0))
-            shares[name] = None if entry.level is None else round(entry.level * (entry.confidence or 0.0), 3)
+            shares[name] = None if entry.level is None else round(_cost(entry), 3)
     scores = shares | _means([(name, values) for one in found for name, values in one.scores.bottlenecks])
     explained = {name: kind for one in found for name, kind in one.explained}
     names = sorted({*scores, *raised}, key=lambda name: (name not in raised, -(scores.get(name) or 0.0), name))
@@ -151,16 +148,33 @@ def base_scores_of(found: Sequence[DiagnosisSnapshot]) -> dict[str, float | None
     return _means([(name, values) for one in found for name, values in one.scores.base])
 
 
-def primary_of(found: Iterable[DiagnosisSnapshot], entries: Iterable[Entry] = ()) -> str | None:
-    """Return the primary bottleneck of most hosts. Of equally frequent ones the first by name is returned.
+def primary_of(found: Sequence[DiagnosisSnapshot], entries: Iterable[Entry] = ()) -> str | None:
+    """Return the bottleneck that costs most: for a run, as a sum over its hosts of what the primary one of each costs.
 
-    A bottleneck of the run as a whole takes precedence, because nothing active explains it.
+    A bottleneck of the run as a whole (an entry without a host) costs every host. Equal ones are ordered by name.
     """
+    costs: dict[str, float] = {}
+    for one in found:
+        scores = dict(one.scores.bottlenecks)
+        for _, name in one.primary:
+            costs[name] = costs.get(name, 0.0) + _weight(name, max(scores.get(name, ()), default=math.nan))
     for entry in entries:
         if entry.kind.startswith(_PREFIX) and not entry.host:
-            return entry.kind.removeprefix(_PREFIX)
-    named = [name for one in found for _, name in one.primary]
-    return min(named, key=lambda name: (-named.count(name), name)) if named else None
+            name = entry.kind.removeprefix(_PREFIX)
+            costs[name] = costs.get(name, 0.0) + max(1, len(found)) * _weight(name, _cost(entry))
+    return min(costs, key=lambda name: (-costs[name], name)) if costs else None
+
+
+def _weight(name: str, score: float) -> float:
+    """Return what a score counts. The use of a resource, such as a busy GPU, is not lost time."""
+    kind = BY_NAME.get(_PREFIX + name)
+    known = score if math.isfinite(score) else 0.0
+    return known if kind is None or kind.costs_time else known * _OF_USE
+
+
+def _cost(entry: Entry) -> float:
+    """Return the share of the time that a bottleneck costs, times its probability; NaN if unknown."""
+    return math.nan if entry.level is None else entry.level * (entry.confidence or 0.0)
 
 
 def _means(named: Iterable[tuple[str, Iterable[float]]]) -> dict[str, float | None]:

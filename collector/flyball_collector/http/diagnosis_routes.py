@@ -11,7 +11,6 @@ from flyball_collector.http.diagnosis_answers import (
     AdviceAnswer,
     DiagnosisAnswer,
     base_scores_of,
-    conditions_of,
     primary_of,
     risks_of,
     scores_of,
@@ -19,6 +18,7 @@ from flyball_collector.http.diagnosis_answers import (
 from flyball_collector.http.host_routes import find_host
 from flyball_collector.http.tried_changes import advice_answers
 from flyball_collector.timeline.entry_answer import entry_answer
+from flyball_collector.timeline.live_entries import live_entries
 from flyball_collector.times import moment
 
 HostName = Annotated[str, PathParameter(max_length=1024)]
@@ -29,7 +29,8 @@ async def host_diagnosis(parts: PartsDependency, name: HostName) -> DiagnosisAns
     """Return scores, the primary bottleneck, active conditions, risks and advice."""
     host = find_host(parts, name)
     found = parts.findings.of_host(host.name)
-    active = conditions_of(found, (entry for entry in parts.timeline.active() if entry.host == host.name))
+    entries = [entry for entry in parts.timeline.active() if entry.host == host.name]
+    active = live_entries(parts.diagnosis.conditions, entries)
     runs = {key.run for key in parts.fleet.ranks.keys if key.host == host.name}
     runs |= set(parts.fleet.runs.of_host(host.name))
     return DiagnosisAnswer(

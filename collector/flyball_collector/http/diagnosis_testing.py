@@ -1,12 +1,15 @@
 """A fleet with results of the diagnosis, for tests."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from flyball_collector.advice.advice import Advice, Effort, Gain, Safety
-from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.diagnosis.claims import Claims
+from flyball_collector.diagnosis.event import Event
+from flyball_collector.diagnosis.subject import Subject, subjects
 from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, RunFigure, Scores
 from flyball_collector.http.collector_parts import CollectorParts
 from flyball_collector.http.testing import MachineDouble, WallClock, make_parts
@@ -29,10 +32,7 @@ class FindingsDouble:
         scores = Scores(
             [name], [("cpu", values / 2), ("memory", np.array([np.nan]))], [("disk", values), ("cpu", values / 4)]
         )
-        fresh = replace(MEMORY, seconds_left=300.0, seconds_left_low=200.0, seconds_left_high=500.0)
-        return DiagnosisSnapshot(
-            scores=scores, primary=[(name, "disk")] if level > 0.5 else [], events=[fresh] if name == "a" else []
-        )
+        return DiagnosisSnapshot(scores=scores, primary=[(name, "disk")] if level > 0.5 else [])
 
     def of_fleet(self) -> DiagnosisSnapshot:
         return self.of_runs()
@@ -68,5 +68,33 @@ def diagnosed() -> CollectorParts:
             tick.extras = pb.Record(steps=steps).SerializeToString()
         parts.fleet.apply(tick)
     parts.fleet.ranks.settle()
-    parts.timeline.add_events([DISK, MEMORY, FULL, SLOW])
+    events = [DISK, MEMORY, FULL, SLOW]
+    parts.timeline.add_events(events)
+    parts.diagnosis.conditions.load(events, parts.clock())
+    claim_again(parts, MEMORY, left=(300.0, 200.0, 500.0))
     return replace(parts, findings=FindingsDouble(), advice=some_advice)
+
+
+def claim_again(
+    parts: CollectorParts,
+    event: Event,
+    *,
+    left: tuple[float, float, float] = (math.nan, math.nan, math.nan),
+    because: str = "used 95 %",
+    present: bool = True,
+) -> None:
+    """Let a detector claim what it finds now about an active condition: with `present` false, that it is over."""
+    median, low, high = (np.array([seconds]) for seconds in left)
+    claims = Claims(
+        kind=event.kind,
+        subjects=subjects([event.subject]),
+        enters=np.array([present]),
+        stays=np.array([present]),
+        confidence=np.array([0.9]),
+        seconds_left=median,
+        seconds_left_low=low,
+        seconds_left_high=high,
+        because=lambda _: because,
+        evidence={"used_ratio": np.array([0.95])},
+    )
+    parts.diagnosis.conditions.apply([claims], parts.clock())

@@ -13,6 +13,7 @@ from flyball_collector.http.collector_parts import PartsDependency
 from flyball_collector.http.errors import ApiError, bad_value, near
 from flyball_collector.timeline.entry import NOTE_KINDS, STATES
 from flyball_collector.timeline.entry_answer import EntryAnswer, entry_answer
+from flyball_collector.timeline.live_entries import live_entries
 from flyball_collector.timeline.query import Query
 from flyball_collector.times import parse_time
 
@@ -103,13 +104,15 @@ async def list_conditions(
     severity: MinSeverity = "info",
     limit: Annotated[int, QueryParameter(ge=1, le=10_000)] = 1000,
 ) -> ConditionsAnswer:
-    """List conditions that are raised and not cleared, the most severe first."""
+    """List conditions that are raised and not cleared, the most severe first, with their present values."""
     query = Query(
         host=host, run=run, gpu=gpu, kinds=frozenset(_known_kinds(kinds)), severity=Severity[severity.upper()]
     )
     found = [entry for entry in parts.timeline.active() if query.matches(entry)]
     return ConditionsAnswer(
-        [entry_answer(entry) for entry in found[:limit]], len(found), parts.timeline.loaded.is_set()
+        [entry_answer(entry) for entry in live_entries(parts.diagnosis.conditions, found[:limit])],
+        len(found),
+        parts.timeline.loaded.is_set(),
     )
 
 

@@ -4,7 +4,7 @@ import asyncio
 import gzip
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 import msgspec
@@ -23,6 +23,7 @@ from flyball_collector.settings import CollectorSettings
 from flyball_collector.tick import KnownLayout
 from flyball_collector.timeline.entry import Entry
 from flyball_collector.timeline.entry_answer import EntryAnswer, entry_answer
+from flyball_collector.timeline.live_entries import LiveConditions, live_entries
 from flyball_collector.timeline.timeline import Timeline
 
 HOST_VALUES = {"cpu_ratio": "cpu_busy_ratio", "memory_ratio": "memory_used_ratio"}
@@ -206,12 +207,14 @@ class Overviews:
         fleet: Fleet,
         settings: CollectorSettings,
         timeline: Timeline,
+        conditions: LiveConditions,
         findings: FindingSource,
         refused_agents: Callable[[], Sequence[RefusedAgent]],
     ) -> None:
         self._fleet = fleet
         self._refused_agents = refused_agents
         self._timeline = timeline
+        self._conditions = conditions
         self._findings = findings
         self._not_reporting_after_ns = int(settings.not_reporting_after_seconds * 1e9)
         self._task: asyncio.Task[None] | None = None
@@ -233,6 +236,7 @@ class Overviews:
             snapshot = self._fleet.snapshot(now_ns)
             statuses = [self._status(host, now_ns) for host in self._fleet.hosts()]
             found = findings_of(self._timeline.active(), self._findings.of_fleet().primary)
+            found = replace(found, worst=live_entries(self._conditions, found.worst))
             make = partial(
                 make_overview, snapshot, statuses, now_ns, warming=warming, found=found, refused=self._refused_agents()
             )

@@ -1,7 +1,7 @@
 """Finds runs by name: among ranks that report, processes that agents have seen, and active conditions."""
 
 from bisect import bisect_left
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import nlargest
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from flyball_collector.fleet.runs import FleetRun
 from flyball_collector.http.collector_parts import CollectorParts
 from flyball_collector.http.errors import ApiError, near
-from flyball_collector.timeline.entry import Entry
+from flyball_collector.http.run_conditions import ActiveIndex, RunConditions
 
 DIAGNOSIS, VALUES, POLICY = "diagnosis", "values", "policy"
 _PARTS = frozenset({DIAGNOSIS, VALUES, POLICY})
@@ -25,22 +25,21 @@ class FoundRun(NamedTuple):
 
     name: str
     ranks: Sequence[Rank]
-    active: Sequence[Entry]  # conditions of the run and its ranks
+    active: RunConditions
     seen: FleetRun | None
 
     @property
     def hosts(self) -> list[str]:
         """Return the hosts of its ranks, processes and conditions."""
-        names = {str(rank["host"]) for rank in self.ranks} | {entry.host for entry in self.active if entry.host}
-        return sorted(names | set(self.seen.hosts if self.seen else ()))
+        return sorted(hosts_of(self.ranks) | self.active.hosts() | set(self.seen.hosts if self.seen else ()))
 
 
 def find_run(parts: CollectorParts, name: str) -> FoundRun:
     """Return the run of this name. Raises an error with similar names."""
-    ranks, seen = _ranks_of(parts, name), seen_runs(parts)
-    active = [entry for entry in parts.timeline.active() if name and entry.run == name]
-    if not (ranks or active or name in seen):
-        known = {key.run for key in parts.fleet.ranks.keys} | active_by_run(parts).keys() | seen.keys()
+    ranks, seen, index = _ranks_of(parts, name), seen_runs(parts), ActiveIndex(parts)
+    active = index.of_run(name, hosts_of(ranks), seen.get(name)) if name else RunConditions()
+    if not (ranks or active.own or name in seen):
+        known = {key.run for key in parts.fleet.ranks.keys} | set(index.runs) | seen.keys()
         what = f"no run named {name[:_LONGEST_SHOWN]!r}"
         raise ApiError(404, "unknown_run", what, near(name, _alike(name, known), "GET /api/v1/runs"))
     return FoundRun(name, ranks, active, seen.get(name))
@@ -62,13 +61,9 @@ def ranks_by_run(parts: CollectorParts) -> dict[str, list[Rank]]:
     return runs
 
 
-def active_by_run(parts: CollectorParts) -> dict[str, Sequence[Entry]]:
-    """Return the active conditions of each run and its ranks."""
-    runs: dict[str, list[Entry]] = {}
-    for entry in parts.timeline.active():
-        if entry.run:
-            runs.setdefault(entry.run, []).append(entry)
-    return dict(runs)
+def hosts_of(ranks: Iterable[Rank]) -> set[str]:
+    """Return the hosts of ranks."""
+    return {str(rank["host"]) for rank in ranks}
 
 
 def reporting_since(parts: CollectorParts) -> float:
@@ -76,13 +71,13 @@ def reporting_since(parts: CollectorParts) -> float:
     return parts.clock() / 1e9 - parts.settings.diagnosis.runs.end_after_seconds
 
 
-def is_gone(parts: CollectorParts, ranks: Sequence[Rank], active: Sequence[Entry]) -> bool:
+def is_gone(parts: CollectorParts, ranks: Sequence[Rank], active: RunConditions) -> bool:
     """Return True if a run without known processes has ended, because its hosts report.
 
     After a restart of the collector, only the run's active conditions may be known. Without hosts in them, it may have
     been anywhere: then all hosts must report.
     """
-    names = {str(rank["host"]) for rank in ranks} | {entry.host for entry in active if entry.host}
+    names = hosts_of(ranks) | active.hosts()
     hosts = [parts.fleet.get(name) for name in names] if names else parts.fleet.hosts()
     since_ns = parts.clock() - int(parts.settings.not_reporting_after_seconds * 1e9)
     reports = [host is not None and host.received_ns >= since_ns for host in hosts]

@@ -72,7 +72,7 @@ class _Severities:
     def __init__(self, parts: CollectorParts, found: FoundRun) -> None:
         self._ranks: dict[int, Severity] = {}
         self._gpus: dict[tuple[str, str], Severity] = {}
-        for entry in found.active:
+        for entry in found.active.own:
             if entry.rank is not None:
                 self._ranks[entry.rank] = max(entry.severity_level, self._ranks.get(entry.rank, Severity.INFO))
         hosts = frozenset(found.hosts)

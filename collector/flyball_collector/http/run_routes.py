@@ -14,7 +14,6 @@ from flyball_collector.http.diagnosis_answers import (
     DiagnosisAnswer,
     HostBrief,
     base_scores_of,
-    conditions_of,
     primary_of,
     risks_of,
     scores_of,
@@ -23,13 +22,14 @@ from flyball_collector.http.diagnosis_routes import advice_about
 from flyball_collector.http.guard import is_operator
 from flyball_collector.http.recent_answers import RecentAnswers
 from flyball_collector.http.run_answers import RunDetails
+from flyball_collector.http.run_conditions import ActiveIndex
 from flyball_collector.http.run_details import run_details
 from flyball_collector.http.run_lookup import (
     DIAGNOSIS,
     VALUES,
     FoundRun,
-    active_by_run,
     find_run,
+    hosts_of,
     is_gone,
     is_paused,
     name_in_path,
@@ -40,6 +40,7 @@ from flyball_collector.http.run_lookup import (
 from flyball_collector.http.run_summary import RunSummary, run_summary
 from flyball_collector.http.run_values import run_values
 from flyball_collector.timeline.entry_answer import entry_answer
+from flyball_collector.timeline.live_entries import live_entries
 from flyball_collector.times import moment
 
 MOST_RANKS = 32
@@ -64,9 +65,10 @@ async def list_runs(
     limit: Annotated[int, QueryParameter(ge=1, le=10_000)] = 1000,
 ) -> RunsAnswer:
     """List every run that agents have seen or that has active conditions, by name."""
-    ranks, active, seen = ranks_by_run(parts), active_by_run(parts), seen_runs(parts)
+    ranks, seen, index = ranks_by_run(parts), seen_runs(parts), ActiveIndex(parts)
     figures = {figure.run: figure for figure in parts.findings.of_runs().runs}
-    names = sorted({*ranks, *active, *seen})
+    names = sorted({*ranks, *index.runs, *seen})[offset : offset + limit]
+    active = {name: index.of_run(name, hosts_of(ranks.get(name, ())), seen.get(name)) for name in names}
     since = reporting_since(parts)
     last_step = parts.fleet.trends.last_step
     summaries = [
@@ -75,15 +77,15 @@ async def list_runs(
             ranks.get(name, ()),
             seen.get(name),
             figures.get(name),
-            active.get(name, ()),
+            active[name],
             since,
             last_step(name),
             is_paused=is_paused(parts, name),
-            is_gone=name not in seen and is_gone(parts, ranks.get(name, ()), active.get(name, ())),
+            is_gone=name not in seen and is_gone(parts, ranks.get(name, ()), active[name]),
         )
-        for name in names[offset : offset + limit]
+        for name in names
     ]
-    return RunsAnswer(summaries, len(names))
+    return RunsAnswer(summaries, len({*ranks, *index.runs, *seen}))
 
 
 @get("/run", summary="One run, by a name of any form")
@@ -149,17 +151,12 @@ def _details(parts: CollectorParts, name: str, most_ranks: int) -> RunDetails:
 def _diagnosis(parts: CollectorParts, run: FoundRun) -> DiagnosisAnswer:
     hosts = run.hosts
     found = {host: parts.findings.of_host(host) for host in hosts[:_MAX_HOSTS]}
-    active_here = [
-        fresh
-        for entry in parts.timeline.active()
-        if entry.run == run.name or (not entry.run and entry.host in hosts)
-        for fresh in (conditions_of(found[entry.host], [entry]) if entry.host in found else [entry])
-    ]
+    active_here = live_entries(parts.diagnosis.conditions, run.active.all)
     return DiagnosisAnswer(
         host=None,
         run=run.name,
         time=moment(parts.clock()),
-        primary=primary_of(found.values(), active_here),
+        primary=primary_of(list(found.values()), active_here),
         base_scores=base_scores_of(list(found.values())),
         scores=scores_of(list(found.values()), active_here),
         conditions=[entry_answer(entry) for entry in active_here],

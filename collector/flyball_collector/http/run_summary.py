@@ -7,7 +7,7 @@ import msgspec
 
 from flyball_collector.exporter.diagnosis.snapshot import RunFigure
 from flyball_collector.fleet.runs import FleetRun, RunPhase
-from flyball_collector.timeline.entry import Entry
+from flyball_collector.http.run_conditions import RunConditions
 from flyball_collector.times import Moment, moment
 
 PAUSED = "paused"
@@ -36,8 +36,9 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     remaining_low_seconds: float | None
     remaining_high_seconds: float | None
     last_report: Moment | None
-    conditions: int
-    severity: str | None  # the highest of its active conditions
+    conditions: int  # as many as its diagnosis lists: its own, and those of its hosts
+    own_conditions: int  # of the run and its ranks
+    severity: str | None  # the highest of these conditions
 
 
 def run_summary(
@@ -45,7 +46,7 @@ def run_summary(
     ranks: Sequence[Mapping[str, float | str]],
     seen: FleetRun | None,
     figure: RunFigure | None,
-    active: Sequence[Entry],
+    active: RunConditions,
     reporting_since: float = 0.0,
     last_step: int | None = None,
     *,
@@ -58,7 +59,7 @@ def run_summary(
     `last_step`: the step to show if no rank is known anymore. `is_gone`: a run without known processes that does not
     report has ended. While an adjustment pauses the run, the time left is unknown.
     """
-    worst = max(active, key=lambda entry: entry.severity_level, default=None)
+    worst = max(active.all, key=lambda entry: entry.severity_level, default=None)
     figure = figure or RunFigure(run)
     received = _largest(rank["received"] for rank in ranks)
     size = _whole(_largest(rank["world_size"] for rank in ranks))
@@ -89,7 +90,8 @@ def run_summary(
         remaining_low_seconds=figure.left_low,
         remaining_high_seconds=figure.left_high,
         last_report=moment(round(received * 1e9)) if received else None,
-        conditions=len(active),
+        conditions=len(active.all),
+        own_conditions=len(active.own),
         severity=worst.severity if worst else None,
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from flyball_collector.adjustments.adjustment import Adjustment
-from flyball_collector.adjustments.wording import in_progress_text, tried_text
+from flyball_collector.adjustments.shown.wording import in_progress_text, tried_text
 from flyball_collector.advice.advice import Advice
 from flyball_collector.http.collector_parts import CollectorParts
 from flyball_collector.http.diagnosis_answers import AdviceAnswer, advice_answer

@@ -1,6 +1,7 @@
 """Calls of Adjust.Connect: who may make them, and how they are counted."""
 
-from flyball_collector.adjustments.streams import AdjustStreams
+from flyball_collector.adjustments.settings import OFF
+from flyball_collector.adjustments.streams.adjust_streams import AdjustStreams
 from flyball_collector.ingest.counts import Counts
 from flyball_collector.ingest.identity import check_certificate, check_host
 from flyball_collector.ingest.rejection import Rejection
@@ -37,7 +38,7 @@ class AdjustCalls:
         """Serve Adjust.Connect."""
         if self._streams is None:
             await call.read()  # gRPC's asyncio client loses a status that comes while it sends its first message
-            call.abort(StatusCode.PERMISSION_DENIED, "adjustments are off on this collector")
+            call.abort(StatusCode.PERMISSION_DENIED, OFF)
         try:
             await self._streams.serve(call, self._identify)
         except CallEnded as ended:

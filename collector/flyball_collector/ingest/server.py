@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from flyball_collector.adjustments.streams import CONNECT, MESSAGE_BYTES, AdjustStreams
+from flyball_collector.adjustments.streams.adjust_streams import CONNECT, MESSAGE_BYTES, AdjustStreams
 from flyball_collector.blocks.block import BlockKey, RowGroup
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.ingest.adjust_calls import AdjustCalls

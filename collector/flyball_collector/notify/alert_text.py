@@ -1,5 +1,6 @@
 """The texts of notifications: alert names, labels, annotations and links of an entry."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -10,12 +11,18 @@ from flyball_collector.timeline.entry import Entry
 _MAX_LABEL = 256
 
 
+def no_runs(_: Entry) -> str:
+    """Return no words. The default where runs are unknown."""
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Base addresses of links. Empty: no link."""
+    """Base addresses of links (empty: no link), and the runs that an entry concerns."""
 
     external_url: str = ""
     runbook_url: str = ""
+    runs: Callable[[Entry], str] = no_runs  # names with users, in words
 
     def page(self, entry: Entry) -> str:
         """Return the address of the page about the entry's subject."""
@@ -85,10 +92,12 @@ def labels(entry: Entry, *, severity: str = "") -> dict[str, str]:
 
 
 def annotations(entry: Entry, links: Links) -> dict[str, str]:
-    """Return the texts for people: the meaning of the kind, the observation and the runbook."""
+    """Return the texts for people: meaning, observation, runs with their users, the page and the runbook."""
     texts = {
         "summary": meaning(entry.kind),
         "description": description(entry),
+        "run": _plain(links.runs(entry)),
+        "page_url": links.page(entry),
         "runbook_url": links.runbook(entry),
     }
     return {name: value for name, value in texts.items() if value}

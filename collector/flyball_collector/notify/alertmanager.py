@@ -24,13 +24,26 @@ _SECOND = 10**9
 Alert = dict[str, Any]
 
 
+def as_reported(entry: Entry) -> Entry:
+    """Return an entry as it was reported. The default where present values are unknown."""
+    return entry
+
+
 class AlertmanagerPlan:
     """Sends new entries at once, and all active alerts every `resend_seconds`."""
 
-    def __init__(self, resend_seconds: float, min_severity: Severity, links: Links) -> None:
+    def __init__(
+        self,
+        resend_seconds: float,
+        min_severity: Severity,
+        links: Links,
+        live: Callable[[Entry], Entry] = as_reported,
+    ) -> None:
+        """Set up the plan. `live` returns an entry with its present values, which are sent again."""
         self._resend_ns = int(resend_seconds * _SECOND)
         self._min_severity = min_severity
         self._links = links
+        self._live = live
         self._round_ns: int | None = None
         self._rest: list[Entry] = []
 
@@ -52,7 +65,7 @@ class AlertmanagerPlan:
             self._rest = [e for e in active() if e.condition in notified and e.severity_level >= self._min_severity]
         if not self._rest:
             return None
-        part = tuple(self._rest[:_AT_ONCE])
+        part = tuple(map(self._live, self._rest[:_AT_ONCE]))
         return Message(msgspec.json.encode([self._alert(entry, self._expiry_ns(now_ns)) for entry in part]))
 
     def sent(self, message: Message, now_ns: int) -> None:  # noqa: ARG002  the round has its own time

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import structlog
 
 from flyball_collector.diagnosis.kinds import Severity
-from flyball_collector.notify.alert_text import Links
-from flyball_collector.notify.alertmanager import PATH, AlertmanagerPlan
+from flyball_collector.notify.alert_text import Links, no_runs
+from flyball_collector.notify.alertmanager import PATH, AlertmanagerPlan, as_reported
 from flyball_collector.notify.conditions import NotifiedConditions
 from flyball_collector.notify.http_post import Target
 from flyball_collector.notify.outbox import NOTIFIED, WAITING, Outbox
@@ -41,6 +41,8 @@ class Notifier:
         store: Store,
         metrics: OwnMetrics,
         clock: Callable[[], int],
+        runs: Callable[[Entry], str] = no_runs,
+        live: Callable[[Entry], Entry] = as_reported,
     ) -> None:
         self.silences = Silences()
         self.loaded = asyncio.Event()
@@ -49,12 +51,13 @@ class Notifier:
         self._active = NotifiedConditions(active)
         self._store = store
         self._clock = clock
-        links = Links(_checked("external_url", settings.external_url), _checked("runbook_url", settings.runbook_url))
+        addresses = _checked("external_url", settings.external_url), _checked("runbook_url", settings.runbook_url)
+        links = Links(*addresses, runs)
         self.senders = tuple(
             NotificationSender(
                 receiver, Outbox(receiver.name, minimum), plan, journal, self._active, self.silences, metrics, clock
             )
-            for receiver, minimum, plan in (*_alertmanagers(settings, links), *_webhooks(settings, links))
+            for receiver, minimum, plan in (*_alertmanagers(settings, links, live), *_webhooks(settings, links))
         )
 
     def entry_added(self, entry: Entry, before: Entry | None) -> list[Put]:
@@ -145,14 +148,14 @@ class Notifier:
 
 
 def _alertmanagers(
-    settings: NotifySettings, links: Links
+    settings: NotifySettings, links: Links, live: Callable[[Entry], Entry]
 ) -> Iterator[tuple[Receiver, Severity, AlertmanagerPlan | WebhookPlan]]:
     own = settings.alertmanager
     minimum = Severity[own.min_severity.upper()]
     for url in dict.fromkeys(own.urls):
         target = Target(url.rstrip("/") + PATH, own.ca_file, own.authorization_file, settings.time_limit_seconds)
         receiver = Receiver(receiver_name("alertmanager", url), target, keep_hours=settings.keep_hours)
-        yield receiver, minimum, AlertmanagerPlan(own.resend_seconds, minimum, links)
+        yield receiver, minimum, AlertmanagerPlan(own.resend_seconds, minimum, links, live)
 
 
 def _webhooks(
@@ -164,7 +167,8 @@ def _webhooks(
         name = receiver_name("webhook", url)
         target = Target(url, own.ca_file, own.authorization_file, settings.time_limit_seconds)
         plan = WebhookPlan(name, own.group_by, own.group_wait_seconds, own.group_interval_seconds, links)
-        yield Receiver(name, target, own.secret_file, settings.keep_hours), minimum, plan
+        receiver = Receiver(name, target, own.secret_file, settings.keep_hours, inhibits=True)
+        yield receiver, minimum, plan
 
 
 def receiver_name(kind: str, url: str) -> str:

@@ -11,6 +11,7 @@ import structlog
 from flyball_collector.diagnosis.event import State
 from flyball_collector.notify.conditions import NotifiedConditions
 from flyball_collector.notify.http_post import Answer, PostError, Target, origin, post, secret
+from flyball_collector.notify.inhibitions import Inhibited
 from flyball_collector.notify.message import Message, MessagePlan
 from flyball_collector.notify.outbox import Outbox
 from flyball_collector.notify.silences import Silences
@@ -28,7 +29,7 @@ MAX_DELAY_SECONDS = 60.0
 REFUSED = frozenset({400, 413, 415, 422})
 """The receiver rejects the message itself, so a retry would not help. Other failures may pass."""
 
-OUTCOMES = ("delivered", "failed", "refused", "silenced", "dropped")
+OUTCOMES = ("delivered", "failed", "refused", "silenced", "inhibited", "dropped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Receiver:
     target: Target
     secret_file: str = ""
     keep_hours: float = 168.0
+    inhibits: bool = False  # hold back what another condition explains; Alertmanager does that by itself
 
 
 class NotificationSender:
@@ -112,6 +114,9 @@ class NotificationSender:
             return self._plan.message([rejected], list, self.outbox.notified, now_ns, hurry=True)
         self._one_by_one.clear()
         waiting = [entry for entry in self.outbox.entries() if not self._is_silenced(entry, now_ns)]
+        if waiting and self.receiver.inhibits:
+            inhibited = Inhibited(self._entries.all())
+            waiting = [entry for entry in waiting if not self._is_muted(entry, inhibited)]
         return self._plan.message(waiting, self._active, self.outbox.notified, now_ns, hurry=False)
 
     def _active(self) -> list[Entry]:
@@ -123,8 +128,13 @@ class NotificationSender:
         notified = entry.condition in self.outbox.notified
         return not (notified and entry.state == State.CLEARED) and self._silences.silence_of(entry, now_ns) is not None
 
+    def _is_muted(self, entry: Entry, inhibited: Inhibited) -> bool:
+        """Return True if another condition mutes the entry. The end of a condition that was notified is never muted."""
+        notified = entry.condition in self.outbox.notified
+        return not (notified and entry.state == State.CLEARED) and inhibited.mutes(entry)
+
     def _drop_outdated(self) -> None:
-        """Drop conditions that ended while silenced, and entries that have waited too long."""
+        """Drop conditions that ended while silenced or inhibited, and entries that have waited too long."""
         now_ns = self._clock()
         ended = {
             entry.condition
@@ -132,6 +142,14 @@ class NotificationSender:
             if entry.state == State.CLEARED and self._is_silenced(entry, now_ns)
         }
         self._give_up([entry.id for entry in self.outbox.entries() if entry.condition in ended], "silenced")
+        if self.receiver.inhibits and any(entry.state == State.CLEARED for entry in self.outbox.entries()):
+            inhibited = Inhibited(self._entries.all())
+            over = {
+                entry.condition
+                for entry in self.outbox.entries()
+                if entry.state == State.CLEARED and self._is_muted(entry, inhibited)
+            }
+            self._give_up([entry.id for entry in self.outbox.entries() if entry.condition in over], "inhibited")
         late = self.outbox.expired(now_ns - int(self.receiver.keep_hours * 3600 * 10**9))
         if late:
             _log.error("notifications_dropped", receiver=self.receiver.name, count=len(late))

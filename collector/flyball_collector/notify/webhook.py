@@ -10,6 +10,7 @@ import msgspec
 from flyball_collector.notify.adjustment_kinds import meaning
 from flyball_collector.notify.alert_text import Links, alert_name, description
 from flyball_collector.notify.message import Message
+from flyball_collector.notify.urgency import is_urgent
 from flyball_collector.timeline.entry import Entry
 from flyball_collector.timeline.entry_answer import EntryAnswer, entry_answer
 from flyball_collector.times import moment
@@ -28,6 +29,7 @@ class WebhookEvent(msgspec.Struct, frozen=True):
     alert: str
     summary: str
     description: str
+    run: str  # the runs that it concerns, with their users
     url: str
     runbook_url: str
     event: EntryAnswer
@@ -52,7 +54,10 @@ class _Group:
 
 
 class WebhookPlan:
-    """One message per group and interval. A group too large for one message continues at once."""
+    """One message per group and interval.
+
+    A group too large for one message continues at once. One with an entry that cannot wait is sent at once.
+    """
 
     def __init__(
         self, receiver: str, group_by: Sequence[str], wait_seconds: float, interval_seconds: float, links: Links
@@ -78,11 +83,16 @@ class WebhookPlan:
         for entry in waiting:
             members.setdefault(tuple(str(getattr(entry, name)) for name in self._group_by), []).append(entry)
         self._update_groups(members, now_ns)
-        due = [key for key in members if hurry or self._is_due(key, now_ns)]
+        due = [
+            key
+            for key, entries in members.items()
+            if hurry or self._is_due(key, now_ns) or any(is_urgent(entry, now_ns) for entry in entries)
+        ]
         if not due:
             return None
         key = min(due, key=lambda key: self._groups[key].first_ns)
-        return self._message(key, members[key][:_AT_ONCE], now_ns)
+        urgent_first = sorted(members[key], key=lambda entry: not is_urgent(entry, now_ns))
+        return self._message(key, urgent_first[:_AT_ONCE], now_ns)
 
     def sent(self, message: Message, now_ns: int) -> None:
         """Start the interval of the message's group, unless the message was full."""
@@ -129,6 +139,7 @@ class WebhookPlan:
             alert=alert_name(entry),
             summary=meaning(entry.kind),
             description=description(entry),
+            run=self._links.runs(entry),
             url=self._links.page(entry),
             runbook_url=self._links.runbook(entry),
             event=entry_answer(entry),

@@ -3,17 +3,19 @@
 import csv
 import gzip
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from difflib import get_close_matches
 from io import TextIOWrapper
 from pathlib import Path
+from types import MappingProxyType
 from typing import TextIO
 
 import msgspec
 
 from flyball_collector.replay.csv_times import seconds_of
 from flyball_collector.replay.errors import ReplayError
+from flyball_collector.replay.input_options import SourceColumn
 from flyball_daemon.file_faults import read_fault
 
 GPU_COLUMNS = (
@@ -33,9 +35,12 @@ COLUMNS = ("timestamp", "host", "gpu", *GPU_COLUMNS, *HOST_COLUMNS, *STEP_COLUMN
 NUMBERS = (*GPU_COLUMNS, *HOST_COLUMNS, "step_seconds", "step")
 """The columns of numbers. Bit n of `CsvRow.present` is the n-th."""
 
+NONE_RENAMED: Mapping[str, SourceColumn] = MappingProxyType({})
+
 _KNOWN = f"known columns are {', '.join(COLUMNS)}"
 _GZIP = b"\x1f\x8b"  # the beginning of gzip files (RFC 1952)
 _UNKNOWN = frozenset({"", "nan", "null", "none", "n/a", "na"})
+_SHOWN = 40  # columns in a message
 _MAX_NUMBER = 1e15
 _MAX_RATIO = 1.5
 """A ratio may exceed 1 a little by rounding or at an exceeded limit. Larger values are percent."""
@@ -53,11 +58,12 @@ class CsvRow(msgspec.Struct, array_like=True, frozen=True, gc=False):
     numbers: tuple[float, ...]  # their values, in order
 
 
-def read_rows(path: Path | str, ignored: dict[str, None]) -> Iterator[CsvRow]:
-    """Yield the rows of a file in order, and add unknown columns to `ignored`. Raises `ReplayError` with the line."""
+@contextmanager
+def opened(path: Path | str) -> Iterator[TextIO]:
+    """Open a text file, compressed or not. What is wrong with it while it is read becomes a `ReplayError`."""
     try:
         with _open(Path(path)) as file:
-            yield from _rows(file, str(path), ignored)
+            yield file
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         raise ReplayError(f"{path} is not valid UTF-8 (byte 0x{byte:02x}); save it as UTF-8") from None
@@ -74,8 +80,9 @@ class _BadCell(Exception):
 class _Header:
     """The position of each column in a file."""
 
-    def __init__(self, columns: Sequence[str]) -> None:
+    def __init__(self, columns: Sequence[str], factors: Mapping[str, float]) -> None:
         place_of = {name: place for place, name in enumerate(columns)}
+        self._factors = {name: factor for name, factor in factors.items() if factor != 1.0}
         self._width = len(columns)
         self._time = place_of["timestamp"]
         none = self._width  # the position of an empty cell in a padded line
@@ -88,7 +95,7 @@ class _Header:
         line += [""] * (self._width + 1 - len(line))
         present, numbers = 0, []
         for bit, place, name in self._numbers:
-            number = _number(line[place], name)
+            number = _number(line[place], name, self._factors.get(name, 1.0))
             if number is not None:
                 present |= bit
                 numbers.append(number)
@@ -111,18 +118,33 @@ def _open(path: Path) -> Iterator[TextIO]:
             yield text
 
 
-def _rows(file: Iterable[str], name: str, ignored: dict[str, None]) -> Iterator[CsvRow]:
+def rows(
+    file: Iterable[str], name: str, ignored: dict[str, None], renamed: Mapping[str, SourceColumn] = NONE_RENAMED
+) -> Iterator[CsvRow]:
+    """Yield the rows of a file in order. `renamed` names columns that are called differently there."""
     reader = csv.reader(file, skipinitialspace=True)
     columns = [column.strip() for column in next(reader, [])]
+    if renamed:
+        columns = _our_names(columns, renamed, name)
     if (fault := _fault(columns)) is not None:
         raise ReplayError(f"{name}:1: {fault}")
     ignored.update(dict.fromkeys(column for column in columns if column not in COLUMNS))
-    header = _Header(columns)
+    header = _Header(columns, {ours: source.factor for ours, source in renamed.items()})
     for line in filter(None, reader):
         try:
             yield header.row(line)
         except _BadCell as bad:
             raise ReplayError(f"{name}:{reader.line_num}: {bad}") from None
+
+
+def _our_names(columns: Sequence[str], renamed: Mapping[str, SourceColumn], name: str) -> list[str]:
+    """Return the header with our names; a column that has our name but was not meant becomes an unknown one."""
+    absent = next((source.name for source in renamed.values() if source.name not in columns), None)
+    if absent is not None:
+        present = ", ".join(map(repr, columns[:_SHOWN]))
+        raise ReplayError(f"{name}:1: no column {absent!r}; the file has {present}")
+    ours = {source.name: our for our, source in renamed.items()}
+    return [ours.get(column, f"{column} (theirs)" if column in renamed else column) for column in columns]
 
 
 def _fault(columns: Sequence[str]) -> str | None:
@@ -147,11 +169,11 @@ def suggestions(columns: Iterable[str]) -> str:
     return "; ".join(f"{name!r}: did you mean {found[0]!r}?" for name, found in near.items() if found)
 
 
-def _number(cell: str, column: str) -> float | None:
+def _number(cell: str, column: str, factor: float) -> float | None:
     if not cell:
         return None
     try:
-        number = float(cell)
+        number = float(cell) * factor
     except ValueError:
         if cell.strip().lower() in _UNKNOWN:
             return None

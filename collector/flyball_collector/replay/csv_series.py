@@ -1,4 +1,4 @@
-"""Reads series from CSV files."""
+"""Reads series from CSV files, and from files of other tools."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from flyball_collector.engine.player import Key, Outline, RecordedSample, RecordingContext, usual_intervals
-from flyball_collector.replay.csv_rows import GPU_COLUMNS, HOST_COLUMNS, NUMBERS, CsvRow, read_rows
+from flyball_collector.replay.csv_rows import GPU_COLUMNS, HOST_COLUMNS, NUMBERS, CsvRow
 from flyball_collector.replay.errors import ReplayError
 from flyball_collector.replay.holdings import Holdings, HoldingsObserver
+from flyball_collector.replay.input_options import InputOptions
+from flyball_collector.replay.input_rows import read_rows
 from flyball_collector.replay.sorted_rows import SortedRows
 from flyball_proto.v1 import telemetry_pb2 as pb
 
@@ -113,10 +115,11 @@ class CsvSeries:
             yield from _samples(together, self._ranks, self.holdings)
 
 
-def read(paths: Sequence[Path | str]) -> CsvSeries:
+def read(paths: Sequence[Path | str], options: InputOptions | None = None) -> CsvSeries:
     """Read files, compressed by gzip or not. Raises `ReplayError` with the line."""
+    options = options or InputOptions()
     ignored: dict[str, None] = {}
-    rows = SortedRows(row for path in paths for row in read_rows(path, ignored))
+    rows = SortedRows(row for path in paths for row in read_rows(path, ignored, options))
     if not rows:
         raise ReplayError(f"{', '.join(map(str, paths))}: no rows; expected a header line and one line for each sample")
     return CsvSeries(rows, tuple(ignored))

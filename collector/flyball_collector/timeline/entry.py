@@ -65,6 +65,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     because: str = ""
     evidence: dict[str, float] = {}
     raised_ns: int = 0
+    clears_in_seconds: float | None = None  # of a live value only
+    times_in_hour: int = 0
 
     @property
     def is_active(self) -> bool:
@@ -120,6 +122,8 @@ def entry_of(event: Event) -> Entry:
         because=event.because[:_LONGEST_TEXT],
         evidence={name: float(value) for name, value in event.evidence.items() if math.isfinite(value)},
         raised_ns=event.raised_ns,
+        clears_in_seconds=_finite(event.clears_in_seconds),
+        times_in_hour=event.times_in_hour,
     )
 
 
@@ -144,6 +148,7 @@ def event_of(entry: Entry) -> Event | None:
         because=entry.because,
         evidence=entry.evidence,
         raised_ns=entry.raised_ns,
+        times_in_hour=entry.times_in_hour,
     )
 
 

@@ -30,6 +30,8 @@ class EntryAnswer(msgspec.Struct, frozen=True, kw_only=True):
     evidence: dict[str, float]
     condition: str | None  # shared by all entries of one condition
     raised: str | None
+    clears_in_seconds: float | None = None  # below its exit level: it is cleared then, unless it comes back
+    times_in_hour: int = 0  # it comes and goes, so often in the last hour; 0: it does not
 
 
 def entry_answer(entry: Entry) -> EntryAnswer:
@@ -57,6 +59,8 @@ def entry_answer(entry: Entry) -> EntryAnswer:
         evidence=dict(entry.evidence),
         condition=entry.condition or None,
         raised=moment(entry.raised_ns).rfc3339 if entry.raised_ns else None,
+        clears_in_seconds=_rounded(entry.clears_in_seconds, 1),
+        times_in_hour=entry.times_in_hour,
     )
 
 

@@ -1069,6 +1069,7 @@ class HostEvent(_message.Message):
     RESOURCE_FIELD_NUMBER: _builtins.int
     CODE_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
+    OOM_KILL_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
     """gpu_xid, oom_kill, gpu_lost, spool_degraded …"""
     time_ns: _builtins.int
@@ -1077,6 +1078,10 @@ class HostEvent(_message.Message):
     code: _builtins.int
     text: _builtins.str
     """untrusted text"""
+    @_builtins.property
+    def oom_kill(self) -> Global___OomKill:
+        """of an oom_kill"""
+
     def __init__(
         self,
         *,
@@ -1085,14 +1090,137 @@ class HostEvent(_message.Message):
         resource: _builtins.str = ...,
         code: _builtins.int = ...,
         text: _builtins.str = ...,
+        oom_kill: Global___OomKill | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["oom_kill", b"oom_kill"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "kind", b"kind", "resource", b"resource", "text", b"text", "time_ns", b"time_ns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "kind", b"kind", "oom_kill", b"oom_kill", "resource", b"resource", "text", b"text", "time_ns", b"time_ns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___HostEvent: _TypeAlias = HostEvent  # noqa: Y015
+
+@_typing.final
+class OomKill(_message.Message):
+    """A process that the kernel killed because memory ran out, and whose memory it was."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _Limit:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _LimitEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[OomKill._Limit.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        UNKNOWN: OomKill._Limit.ValueType  # 0
+        HOST: OomKill._Limit.ValueType  # 1
+        GROUP: OomKill._Limit.ValueType  # 2
+        """the memory limit of a control group"""
+        NUMA_NODES: OomKill._Limit.ValueType  # 3
+        """the NUMA nodes that the process may use"""
+
+    class Limit(_Limit, metaclass=_LimitEnumTypeWrapper): ...
+    UNKNOWN: OomKill.Limit.ValueType  # 0
+    HOST: OomKill.Limit.ValueType  # 1
+    GROUP: OomKill.Limit.ValueType  # 2
+    """the memory limit of a control group"""
+    NUMA_NODES: OomKill.Limit.ValueType  # 3
+    """the NUMA nodes that the process may use"""
+
+    class _Source:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _SourceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[OomKill._Source.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        UNSPECIFIED: OomKill._Source.ValueType  # 0
+        KERNEL_LOG: OomKill._Source.ValueType  # 1
+        GROUP_EVENTS: OomKill._Source.ValueType  # 2
+        """memory.events.local: the kernel counts at the group whose limit was reached"""
+        GROUP_COUNTS: OomKill._Source.ValueType  # 3
+        """memory.events or version 1: it counts at the process's group, or at all groups around it"""
+
+    class Source(_Source, metaclass=_SourceEnumTypeWrapper): ...
+    UNSPECIFIED: OomKill.Source.ValueType  # 0
+    KERNEL_LOG: OomKill.Source.ValueType  # 1
+    GROUP_EVENTS: OomKill.Source.ValueType  # 2
+    """memory.events.local: the kernel counts at the group whose limit was reached"""
+    GROUP_COUNTS: OomKill.Source.ValueType  # 3
+    """memory.events or version 1: it counts at the process's group, or at all groups around it"""
+
+    LIMIT_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    GROUP_FIELD_NUMBER: _builtins.int
+    LIMIT_BYTES_FIELD_NUMBER: _builtins.int
+    USED_BYTES_FIELD_NUMBER: _builtins.int
+    PID_FIELD_NUMBER: _builtins.int
+    PROCESS_FIELD_NUMBER: _builtins.int
+    PROCESS_GROUP_FIELD_NUMBER: _builtins.int
+    PROCESS_BYTES_FIELD_NUMBER: _builtins.int
+    RUN_FIELD_NUMBER: _builtins.int
+    RANK_FIELD_NUMBER: _builtins.int
+    OWNER_FIELD_NUMBER: _builtins.int
+    KILLS_FIELD_NUMBER: _builtins.int
+    limit: Global___OomKill.Limit.ValueType
+    source: Global___OomKill.Source.ValueType
+    group: _builtins.str
+    """the group whose limit was reached; empty: not known"""
+    limit_bytes: _builtins.int
+    used_bytes: _builtins.int
+    """by that group at the time"""
+    pid: _builtins.int
+    """of the process; 0: not known"""
+    process: _builtins.str
+    """its name; untrusted text"""
+    process_group: _builtins.str
+    process_bytes: _builtins.int
+    """its memory that is not backed by files"""
+    run: _builtins.str
+    """of the process; empty: not known"""
+    rank: _builtins.int
+    owner: _builtins.str
+    """of the group: its pod, Slurm job, unit or container"""
+    kills: _builtins.int
+    """processes killed, if more than one without a name"""
+    def __init__(
+        self,
+        *,
+        limit: Global___OomKill.Limit.ValueType = ...,
+        source: Global___OomKill.Source.ValueType = ...,
+        group: _builtins.str = ...,
+        limit_bytes: _builtins.int | None = ...,
+        used_bytes: _builtins.int | None = ...,
+        pid: _builtins.int = ...,
+        process: _builtins.str = ...,
+        process_group: _builtins.str = ...,
+        process_bytes: _builtins.int | None = ...,
+        run: _builtins.str = ...,
+        rank: _builtins.int | None = ...,
+        owner: _builtins.str = ...,
+        kills: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_limit_bytes", b"_limit_bytes", "_process_bytes", b"_process_bytes", "_rank", b"_rank", "_used_bytes", b"_used_bytes", "limit_bytes", b"limit_bytes", "process_bytes", b"process_bytes", "rank", b"rank", "used_bytes", b"used_bytes"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_limit_bytes", b"_limit_bytes", "_process_bytes", b"_process_bytes", "_rank", b"_rank", "_used_bytes", b"_used_bytes", "group", b"group", "kills", b"kills", "limit", b"limit", "limit_bytes", b"limit_bytes", "owner", b"owner", "pid", b"pid", "process", b"process", "process_bytes", b"process_bytes", "process_group", b"process_group", "rank", b"rank", "run", b"run", "source", b"source", "used_bytes", b"used_bytes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__limit_bytes: _TypeAlias = _typing.Literal["limit_bytes"]  # noqa: Y015
+    _WhichOneofArgType__limit_bytes: _TypeAlias = _typing.Literal["_limit_bytes", b"_limit_bytes"]  # noqa: Y015
+    _WhichOneofReturnType__process_bytes: _TypeAlias = _typing.Literal["process_bytes"]  # noqa: Y015
+    _WhichOneofArgType__process_bytes: _TypeAlias = _typing.Literal["_process_bytes", b"_process_bytes"]  # noqa: Y015
+    _WhichOneofReturnType__rank: _TypeAlias = _typing.Literal["rank"]  # noqa: Y015
+    _WhichOneofArgType__rank: _TypeAlias = _typing.Literal["_rank", b"_rank"]  # noqa: Y015
+    _WhichOneofReturnType__used_bytes: _TypeAlias = _typing.Literal["used_bytes"]  # noqa: Y015
+    _WhichOneofArgType__used_bytes: _TypeAlias = _typing.Literal["_used_bytes", b"_used_bytes"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__limit_bytes) -> _WhichOneofReturnType__limit_bytes | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__process_bytes) -> _WhichOneofReturnType__process_bytes | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__rank) -> _WhichOneofReturnType__rank | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__used_bytes) -> _WhichOneofReturnType__used_bytes | None: ...
+
+Global___OomKill: _TypeAlias = OomKill  # noqa: Y015
 
 @_typing.final
 class GpuProcess(_message.Message):

@@ -116,6 +116,18 @@ async def test_a_change_goes_through_all_ranks_of_the_run_on_this_host(host: Des
     assert host.desk.take_outcomes() == []
 
 
+async def test_ranks_that_differ_get_each_its_own_change(host: DeskOfHost) -> None:
+    """An offer may name the value of each rank; one that it does not name refuses, because it is not up to date."""
+    ranks = [await host.client(rank=rank) for rank in range(3)]
+    host.desk.take(offer(**{"from": '{"0": 16, "1": 4}', "to": '{"0": 8, "1": 2.0, "2": 1}'}))
+    lines = [await client.pushed_line("offer") for client in ranks[:2]]
+    assert [(line["from"], line["to"]) for line in lines] == [(16, 8), (4, 2)]
+    assert host.refusals() == [(2, "stale")]
+    await ranks[1].request({"kind": "applied", "id": ID, "step": 240, "observed": 2})
+    noted = {each.rank: each for each in host.desk.take_outcomes()}
+    assert (getattr(noted[1], "from"), noted[1].to, noted[2].outcome) == ("4", "2.0", "refused")
+
+
 async def test_a_veto_and_its_reason_reach_the_collector(host: DeskOfHost) -> None:
     """The reason is printable, and of limited length."""
     client = await host.client()
@@ -138,6 +150,10 @@ async def test_a_veto_and_its_reason_reach_the_collector(host: DeskOfHost) -> No
         ({"to": "true"}, (1, "not_a_choice")),
         ({"to": "NaN"}, (0, "not_a_choice")),
         ({"to": '{"a":1}'}, (0, "not_a_choice")),
+        ({"to": '{"0":[1]}'}, (0, "not_a_choice")),
+        ({"to": '{"1":8,"-1":'}, (0, "not_a_choice")),
+        ({"to": "{}"}, (0, "not_a_choice")),
+        ({"from": '{"0":16}'}, (1, "stale")),
         ({"to": "8, 9"}, (0, "not_a_choice")),
         ({"from": ""}, (0, "not_a_choice")),
         ({"safety": 5}, (0, "invalid_offer")),
@@ -230,6 +246,17 @@ async def test_answers_to_what_was_never_offered_are_errors(host: DeskOfHost) ->
     ]
     assert [each["kind"] for each in answers] == ["ok"] * MAX_UNKNOWN_ANSWERS + ["error"]
     assert [each.verdict for each in host.sent("answer")] == [adjust.Answer.APPLIED] * MAX_UNKNOWN_ANSWERS
+
+
+async def test_after_a_start_of_the_agent_a_rank_may_answer_before_it_declares(host: DeskOfHost) -> None:
+    """It made the change while no agent was there. Other answers depend on an offer, and there is none."""
+    client = await host.connect(rank=1)
+    assert (await client.request({"kind": "prepared", "id": ID, "step": 130}))["kind"] == "error"
+    assert (await client.request({"kind": "applied", "id": ID, "step": 240, "observed": 8}))["kind"] == "ok"
+    (answer,) = host.sent("answer")
+    assert (answer.run, answer.rank, answer.pid, answer.observed) == ("a-run", 1, os.getpid(), "8")
+    assert [each.outcome for each in host.desk.take_outcomes()] == ["applied"]
+    assert host.sent("able") == []
 
 
 async def test_an_offer_without_an_answer_expires_in_the_record(host: DeskOfHost) -> None:

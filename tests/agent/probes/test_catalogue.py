@@ -120,6 +120,13 @@ def server(cores: int = 64) -> dict[str, str]:
         "devices/system/edac/mc/mc0/ce_count": "0\n",
         "devices/system/edac/mc/mc0/ue_count": "0\n",
     }
+    files |= {
+        "700/stat": "700 (python) S 1 1 1 0 -1 0 0 0 0 0 90000 0 0 0 20 0 1 0 500 0\n",
+        "700/maps": "7f00-7f01 r-xp 00000000 08:01 1 /usr/lib/python3/torch/lib/libtorch_cpu.so\n",
+        "700/schedstat": "900000000000 1000000 5\n",
+        "700/wchan": "io_schedule",
+        "700/io": "read_bytes: 5\n",
+    }
     files |= {f"pressure/{name}": "some avg10=1.00 avg60=0 avg300=0 total=5\n" for name in ("cpu", "memory", "io")}
     files |= {f"devices/system/cpu/cpu{i}/cpufreq/scaling_cur_freq": "2000000\n" for i in range(cores)}
     files |= {f"devices/system/node/node{i}/numastat": "numa_hit 1\n" for i in range(2)}

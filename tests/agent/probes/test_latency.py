@@ -1,5 +1,6 @@
 """Tests of the latency probe."""
 
+import contextlib
 import socket
 import threading
 import time
@@ -8,9 +9,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from flyball_agent.probes.latency import LatencyProbe, Prober, reason_of
+from flyball_agent.probes.latency import TIMED_OUT, LatencyProbe, Prober, reason_of
 from flyball_agent.probes.probe import ProbeSample
-from flyball_agent.probes.round_trip import RequestFailed, parse_target
+from flyball_agent.probes.round_trip import RequestFailed, RoundTrip, parse_target
 from flyball_agent.probes.testing import broken_rules, values_by_name
 from flyball_proto.unavailable_reading import Reason
 
@@ -71,21 +72,23 @@ def test_a_slow_target_does_not_delay_the_tick() -> None:
             started = time.monotonic()
             samples = [probe.read() for _ in range(20)]
             assert time.monotonic() - started < 2
-        assert samples[-1].unavailable[0].reason is Reason.UNKNOWN
+        assert {each.reason for each in samples[-1].unavailable} == {Reason.UNKNOWN}
 
 
 class Hanging:
     """A round trip that takes 0.5 s the first time and then hangs until it is released."""
 
+    connect_seconds: float | None = None
+
     def __init__(self) -> None:
         self.let_go = threading.Event()
         self._trips = 0
 
-    def measure(self) -> float:
+    def measure(self) -> RoundTrip:
         self._trips += 1
         if self._trips > 1:
             self.let_go.wait(10)
-        return 0.5
+        return RoundTrip(0.5)
 
     def close(self) -> None:
         pass
@@ -97,17 +100,64 @@ def test_a_round_trip_that_hangs_does_not_repeat_the_last_one() -> None:
     prober = Prober("x", trip, timeout_seconds=0.05)
     deadline = time.monotonic() + 10
 
-    def wait_for(wanted: float | None, reason: Reason | None) -> None:
+    def wait_for(wanted: RoundTrip | None, reason: Reason | None) -> None:
         while (answer := prober.result())[0] != wanted or (reason is not None and answer[1][0] is not reason):
             assert time.monotonic() < deadline, answer
             prober.request()
             time.sleep(0.005)
 
-    wait_for(0.5, None)
+    wait_for(RoundTrip(0.5), None)
     wait_for(None, Reason.TIMED_OUT)
     trip.let_go.set()
-    wait_for(0.5, None)
+    wait_for(RoundTrip(0.5), None)
     prober.stop()
+
+
+def test_an_http_target_that_hangs_shows_that_it_could_be_reached() -> None:
+    """Connecting and answering are metrics of HTTP targets only; the first is known although the second is late."""
+
+    class Connected(Hanging):
+        connect_seconds = 0.002
+
+    trip = Connected()
+    trip.let_go.clear()
+    prober = Prober("http://x/", trip, timeout_seconds=0.05, is_http=True)
+    deadline = time.monotonic() + 10
+    while prober.result()[1] != TIMED_OUT or prober.result()[0] is not None:
+        assert time.monotonic() < deadline
+        prober.request()
+        time.sleep(0.005)
+    assert prober.connect_seconds == 0.002
+    trip.let_go.set()
+    prober.stop()
+
+
+def test_http_targets_have_two_more_metrics() -> None:
+    """A service on loopback answers; a target with host and port has no answer to wait for."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        thread = threading.Thread(target=_answer_all, args=(server,), daemon=True)
+        thread.start()
+        with probing(url, "127.0.0.1:9") as probe:
+            first = probe.read()
+            assert not list(broken_rules(first))
+            sample = read_until(probe, lambda s: values_by_name(s)["latency_answer_seconds", url] is not None)
+    values = values_by_name(sample)
+    assert 0 < (values["latency_connect_seconds", url] or 0) < 1
+    assert 0 < (values["latency_answer_seconds", url] or 0) <= (values["latency_seconds", url] or 0)
+    assert {key for key in values if key[0] != "latency_seconds" and "failures" not in key[0]} == {
+        ("latency_connect_seconds", url),
+        ("latency_answer_seconds", url),
+    }
+
+
+def _answer_all(server: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while True:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
 
 def test_two_targets_with_one_label_are_one() -> None:

@@ -1,10 +1,12 @@
 """Tests of round trips with real sockets."""
 
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from flyball_agent.probes.http_round_trip import headers
 from flyball_agent.probes.latency import build_trip
 from flyball_agent.probes.round_trip import BadTarget, Loopback, RequestFailed, parse_target
+from flyball_collector.security.certs import Authority, Part
 
 DELAY_SECONDS = 0.05
 
@@ -81,7 +84,7 @@ def test_connects_to_a_tcp_target() -> None:
     """A round trip to host:port opens and closes a connection."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         trip = build_trip(parse_target(f"127.0.0.1:{server.getsockname()[1]}"), 1)
-        assert 0 < trip.measure() < 1
+        assert 0 < trip.measure().seconds < 1
         server.accept()[0].close()
 
 
@@ -101,22 +104,38 @@ def test_an_unresponsive_service_times_out() -> None:
             trip.measure()
 
 
-def test_requests_share_a_connection(service: Service) -> None:
-    """Any status below 500 counts, the connection is reused, and the query is sent."""
+def test_each_request_has_a_connection_of_its_own(service: Service) -> None:
+    """Any status below 500 counts, the query is sent, and the time to connect does not contain a slow answer."""
     trip = build_trip(parse_target(f"http://{service.url}/slow?key=1"), 5)
-    assert all(DELAY_SECONDS <= trip.measure() < 5 for _ in range(3))
-    trip.close()
+    found = [trip.measure() for _ in range(3)]
     assert service.asked == [("/slow?key=1", None)] * 3
-    assert len(service.connections) == 1
+    assert len(service.connections) == 3
+    for each in found:
+        assert each.connect_seconds is not None
+        assert each.answer_seconds is not None
+        assert DELAY_SECONDS <= each.answer_seconds <= each.seconds < 5
+        assert each.total_seconds == each.seconds + each.connect_seconds
+    assert min(each.connect_seconds or 0 for each in found) < DELAY_SECONDS / 2
 
 
 @pytest.mark.parametrize("path", ["/close", "/large"])
-def test_reconnects_if_the_connection_cannot_be_reused(service: Service, path: str) -> None:
-    """If the server closes the connection or the response is too long, the next request opens a new one."""
+def test_the_end_of_a_response_does_not_matter(service: Service, path: str) -> None:
+    """The server may close the connection, and the rest of a long response stays unread."""
     trip = build_trip(parse_target(f"http://{service.url}{path}"), 5)
-    assert all(trip.measure() > 0 for _ in range(3))
-    trip.close()
-    assert len(service.connections) == 3
+    assert all(trip.measure().seconds > 0 for _ in range(3))
+
+
+def test_the_connection_is_known_while_the_answer_is_late(service: Service) -> None:
+    """The network to a service that hangs is quick."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        trip = build_trip(parse_target(f"http://127.0.0.1:{server.getsockname()[1]}/"), 0.05)
+        with pytest.raises(TimeoutError):
+            trip.measure()
+    assert 0 < (trip.connect_seconds or 0) < 0.05
+    failing = build_trip(parse_target(f"http://{service.url}/bad"), 5)
+    with pytest.raises(RequestFailed):
+        failing.measure()
+    assert failing.connect_seconds is not None
 
 
 def test_a_service_without_tls_is_an_error(service: Service) -> None:
@@ -125,6 +144,24 @@ def test_a_service_without_tls_is_an_error(service: Service) -> None:
     with pytest.raises(RequestFailed, match="TLS: "):
         trip.measure()
     trip.close()
+
+
+def test_tls_belongs_to_connecting_and_its_session_is_resumed(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Later connections need no new signature from the service."""
+    authority = Authority(tmp_path / "certs")
+    authority.initialise()
+    issued = authority.issue("service", Part.COLLECTOR)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(issued.certificate_file, issued.key_file)
+    service.socket = context.wrap_socket(service.socket, server_side=True)
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.ca_file))
+    trip = build_trip(parse_target(f"https://localhost:{service.server_address[1]}/slow"), 5)
+    found = [trip.measure() for _ in range(3)]
+    assert all(0 < (each.connect_seconds or 0) < 5 and (each.answer_seconds or 0) >= DELAY_SECONDS for each in found)
+    stats = context.session_stats()
+    assert (stats["accept_good"], stats["hits"]) == (3, 2)
 
 
 def test_a_failing_service_is_an_error(service: Service) -> None:

@@ -15,7 +15,8 @@ HOOKED = {"forward": "forward_backward", "backward": "forward_backward", "servic
 CALLED = {"service": "call service"}
 """The same for the client in the code of the loop."""
 
-AsReported = Literal[Reports, "recorded"]
+AsReported = Literal[Reports, "steps", "recorded"]
+"""`steps`: the loop reports the time of its steps and nothing else, with one line of code."""
 
 
 def as_reported(extras: bytes, reports: AsReported) -> bytes:
@@ -27,9 +28,19 @@ def as_reported(extras: bytes, reports: AsReported) -> bytes:
         del record.steps[:]
     for steps in record.steps:
         _rename(steps, HOOKED if reports == "hooks" else CALLED)
-        if reports == "hooks":
+        if reports in {"hooks", "steps"}:
             steps.ClearField("loss")
+        if reports == "steps":
+            _forget_sections(steps)
     return record.SerializeToString()
+
+
+def _forget_sections(steps: pb.StepReport) -> None:
+    """Keep what `run.step()` alone reports."""
+    steps.section_seconds.clear()
+    steps.ClearField("data_wait_seconds")
+    del steps.calls[:]
+    del steps.levels[:]
 
 
 def _rename(steps: pb.StepReport, names: dict[str, str]) -> None:

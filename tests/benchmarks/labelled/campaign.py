@@ -6,22 +6,28 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from tests.benchmarks.labelled.causes.catalogue import BLIND, NEW_PAIRS, PAIRS, QUIET, SINGLE
-from tests.benchmarks.labelled.causes.generator import Generator
+from tests.benchmarks.labelled.causes.catalogue import NEW_PAIRS, PAIRS, QUIET, SEEN_PAIRS, SINGLE
+from tests.benchmarks.labelled.causes.generator import Generator, History
+from tests.benchmarks.labelled.compressed_swap import has_zram
+from tests.benchmarks.labelled.control_group import can_group
 from tests.benchmarks.labelled.episode import Episode, Recorded, Stage, judged_again
 from tests.benchmarks.labelled.label import Use
 from tests.benchmarks.labelled.plan import Reports
 from tests.benchmarks.labelled.record import Recorder
-from tests.benchmarks.labelled.scene import Child, can_group, make_data, swap_file
+from tests.benchmarks.labelled.scene import DATA_ROOT, SHARE, Child, make_data, share, swap_file
 from tests.benchmarks.labelled.surroundings import Ports
+from tests.benchmarks.labelled.wire import enter_namespace
 
 PAIRS_A_ROUND = 7
+OTHERS_A_ROUND = 5
+FOCUS_CAUSES = frozenset({"network", "service"})
+"""With a focus, these come up in each round even if they were tuned on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,29 +41,42 @@ class Machine:
         return self.means.issuperset(generator.needs)
 
 
-def episodes(
-    seed: int,
-    machine: Machine,
-    *,
-    tuning: bool,
-    full_seconds: float,
-    only: Sequence[str] = (),
-    reports: Reports = "client",
-) -> Iterator[Episode]:
-    """Episodes without end, the same for the same seed; any stretch of them is well mixed."""
-    rng, number = random.Random(seed), 0
-    wanted = [g for g in (*SINGLE, *BLIND, *QUIET) if (g.name in only if only else g not in BLIND)]
-    wanted = [g for g in wanted if machine.can(g) and (g.tuned or not tuning)]
-    singles, quiet = [g for g in wanted if not g.quiet], [g for g in wanted if g.quiet]
-    usable = {g.name for g in singles}
-    pairs = [pair for pair in (PAIRS if tuning else (*PAIRS, *NEW_PAIRS)) if usable.issuperset(pair)]
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The generators and pairs of a run: of each round all in `always`, and some of the others."""
+
+    always: tuple[tuple[str, ...], ...]
+    others: tuple[tuple[str, ...], ...]
+    pairs: tuple[tuple[str, str], ...]
+    others_a_round: int = 0
+
+    def round(self, rng: random.Random) -> list[tuple[str, ...]]:
+        """Return the episodes of a round, mixed."""
+        chosen = [*self.always, *rng.sample(self.others, min(self.others_a_round, len(self.others)))]
+        chosen += rng.sample(self.pairs, min(PAIRS_A_ROUND, len(self.pairs)))
+        rng.shuffle(chosen)
+        return chosen
+
+
+def choose(machine: Machine, *, tuning: bool = False, focus: bool = False, only: Sequence[str] = ()) -> Choice:
+    """Choose what this machine can do: for tuning what may be tuned on, and with `focus` mostly what never was."""
+    wanted = [g for g in (*SINGLE, *QUIET) if (not only or g.name in only) and (g.tuned or not tuning)]
+    wanted = [g for g in wanted if machine.can(g)]
     if not wanted:
         raise ValueError("none of these generators can be used here")
+    pairs = PAIRS if tuning else NEW_PAIRS if focus else (*PAIRS, *SEEN_PAIRS, *NEW_PAIRS)
+    usable = {g.name for g in wanted if not g.quiet}
+    possible = tuple(pair for pair in pairs if usable.issuperset(pair))
+    first = [g for g in wanted if not focus or g.history is History.NEVER or g.cause in FOCUS_CAUSES]
+    others = tuple((g.name,) for g in wanted if g not in first)
+    return Choice(tuple((g.name,) for g in first), others, possible, OTHERS_A_ROUND)
+
+
+def episodes(seed: int, choice: Choice, *, full_seconds: float, reports: Reports = "client") -> Iterator[Episode]:
+    """Episodes without end, the same for the same seed; any stretch of them is well mixed."""
+    rng, number = random.Random(seed), 0
     while True:
-        chosen: list[tuple[str, ...]] = [(g.name,) for g in (*singles, *quiet)]
-        chosen += rng.sample(pairs, min(PAIRS_A_ROUND, len(pairs)))
-        rng.shuffle(chosen)
-        for names in chosen:
+        for names in choice.round(rng):
             number += 1
             yield Episode(f"{number:04d}-{'+'.join(names)}", rng.randrange(2**32), names, full_seconds, reports)
 
@@ -65,18 +84,26 @@ def episodes(
 @contextmanager
 def stage() -> Iterator[tuple[Stage, Machine]]:
     """Servers, recorder, data set and swap, for as long as this lasts; on a real disk."""
-    means = {name for name in ("memory", "cpu") if can_group(name)}
+    has_namespace = enter_namespace()  # networks and mounts of our own: what is made in them ends with this process
+    means = {name for name in ("memory", "cpu", "blkio") if can_group(name)}
     means |= {program for program in ("stress-ng",) if shutil.which(program)}
-    with tempfile.TemporaryDirectory(prefix="flyball-labelled-", dir="/var/tmp") as name:  # /tmp may be memory
+    with tempfile.TemporaryDirectory(prefix="flyball-labelled-", dir=DATA_ROOT) as name, ExitStack() as stack:
         folder = Path(name)
         make_data(folder)
-        with swap_file(folder / "swap") as has_swap, Child("surroundings") as weather:
-            ports = msgspec.json.decode(weather.read_line(), type=Ports)
-            target = f"http://127.0.0.1:{ports.service}/health"
-            with Recorder(folder / "agent.sock", target) as recorder:
-                time.sleep(2)  # counters need a reading before
-                machine = Machine(frozenset(means | ({"swap"} if has_swap else set())))
-                yield Stage(folder, recorder, weather, ports, folder / "agent.sock"), machine
+        if has_zram():
+            means.add("zram")
+        if stack.enter_context(swap_file(folder / "swap")):
+            means.add("swap")
+        weather = stack.enter_context(Child("surroundings", *(("--packets",) if has_namespace else ())))
+        ports = msgspec.json.decode(weather.read_line(), type=Ports)
+        if ports.has_packets:
+            means.add("packets")
+            if stack.enter_context(share(folder / SHARE, ports)):
+                means.add("fuse")
+        recorder = Recorder(folder / "agent.sock", f"http://{ports.host}:{ports.service}/health")
+        stack.enter_context(recorder)
+        time.sleep(2)  # counters need a reading before
+        yield Stage(folder, recorder, weather, ports, folder / "agent.sock"), Machine(frozenset(means))
 
 
 def read_recorded(folder: Path) -> list[Recorded]:
@@ -90,9 +117,10 @@ def record(
     *,
     seed: int,
     scored: int,
-    tuning: bool,
     until: float,
     full_seconds: float,
+    tuning: bool = False,
+    focus: bool = False,
     only: Sequence[str] = (),
     reports: Reports = "client",
 ) -> list[Recorded]:
@@ -100,8 +128,8 @@ def record(
     out.mkdir(parents=True, exist_ok=True)
     done = {recorded.name: recorded for recorded in read_recorded(out)}
     with stage() as (staged, machine):
-        played = episodes(seed, machine, tuning=tuning, full_seconds=full_seconds, only=only, reports=reports)
-        for episode in played:
+        choice = choose(machine, tuning=tuning, focus=focus, only=only)
+        for episode in episodes(seed, choice, full_seconds=full_seconds, reports=reports):
             if _useful(done) >= scored or time.monotonic() > until:
                 break
             if episode.name in done:

@@ -56,6 +56,7 @@ class Recorded(msgspec.Struct, frozen=True):
     began: float  # wall time at which the causes were on
     ended: float  # … and no longer all on
     others_ratio: float = 0.0  # share of all cores that went to work that is not the bench's, meanwhile
+    reports: Reports = "client"
 
 
 class Stage:
@@ -102,6 +103,7 @@ class Stage:
             batch=batch,
             hidden=hidden,
             sources=sources or (SourcePlan("memory"),),
+            host=self._ports.host,
             data_port=self._ports.data,
             service_port=self._ports.service,
             resolver_port=self._ports.resolver,
@@ -176,6 +178,7 @@ def _judge(episode: Episode, draws: Mapping[str, Draw], spans: Sequence[Phase], 
         full.begin,
         full.end,
         others,
+        episode.reports,
     )
 
 

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ import msgspec
 import flyball
 
 if TYPE_CHECKING:
-    from multiprocessing.queues import Queue
+    from multiprocessing.queues import Queue as ProcessQueue
 
     import numpy as np
 
@@ -39,6 +40,7 @@ class Orders:
 
     def __init__(self, plan: LoopPlan) -> None:
         self.calls = plan.calls
+        self.checkpoint_steps = plan.checkpoint_steps
         self.ended = threading.Event()
         self._cold = _FORK.Value("b", any(source.cold for source in plan.sources), lock=False)
 
@@ -50,6 +52,8 @@ class Orders:
         """Take a change."""
         if change.calls is not None:
             self.calls = change.calls
+        if change.checkpoint_steps is not None:
+            self.checkpoint_steps = change.checkpoint_steps
         if change.cold is not None:
             self._cold.value = change.cold
         if change.end:
@@ -92,7 +96,7 @@ class Model:
 
 
 class Loader:
-    """Gives batches: loaded here, or by processes that run ahead."""
+    """Gives batches: loaded here, or by processes or threads that run ahead."""
 
     def __init__(self, plan: LoopPlan, is_cold: Callable[[], bool]) -> None:
         import numpy as np  # noqa: PLC0415
@@ -100,8 +104,12 @@ class Loader:
         self._plan = plan
         self._is_cold = is_cold
         self._rng = np.random.default_rng(plan.seed)
-        self._queue: Queue[Batch] | None = None
-        if plan.workers:
+        self._queue: ProcessQueue[Batch] | queue.Queue[Batch] | None = None
+        if plan.loader_threads:
+            self._queue = queue.Queue(plan.loader_threads * plan.prefetch)
+            for number in range(plan.loader_threads):
+                threading.Thread(target=self._work, args=(number,), daemon=True).start()
+        elif plan.workers:
             self._queue = _FORK.Queue(plan.workers * plan.prefetch)
             for number in range(plan.workers):
                 _FORK.Process(target=self._work, args=(number,), daemon=True).start()
@@ -142,8 +150,8 @@ class Loader:
 class Service:
     """The service that the training calls: one request after the other over one connection."""
 
-    def __init__(self, port: int) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    def __init__(self, host: str, port: int) -> None:
+        self._connection = http.client.HTTPConnection(host, port, timeout=30)
 
     def call(self) -> None:
         """One request, answer included."""
@@ -151,10 +159,15 @@ class Service:
         self._connection.getresponse().read()
 
 
+@cache
+def _weights(count: int) -> bytes:
+    return os.urandom(count)
+
+
 def write_checkpoint(folder: Path, count: int) -> None:
     """Write and force to the disk, as a trainer does that wants to find it again."""
     with (folder / "checkpoint.bin").open("wb") as file:
-        file.write(os.urandom(count))
+        file.write(_weights(count))
         file.flush()
         os.fsync(file.fileno())
 
@@ -162,7 +175,7 @@ def write_checkpoint(folder: Path, count: int) -> None:
 def train(plan: LoopPlan, orders: Orders) -> None:
     """Train until it is stopped."""
     loader, model = Loader(plan, orders.is_cold), Model(plan)
-    service = Service(plan.service_port) if plan.service_port else None
+    service = Service(plan.host, plan.service_port) if plan.service_port else None
     with flyball.run(plan.run) as run, Path(plan.trace).open("wb", buffering=0) as trace:
         started = time.perf_counter()
         for batch in run.data(loader.batches(orders.ended)):
@@ -172,7 +185,7 @@ def train(plan: LoopPlan, orders: Orders) -> None:
                         service.call()
             loss = model.step(batch, run.mark)
             step = run.last_step + 1
-            if plan.checkpoint_steps and step % plan.checkpoint_steps == 0:
+            if orders.checkpoint_steps and step % orders.checkpoint_steps == 0:
                 with run.section("checkpoint"):
                     write_checkpoint(Path(plan.folder), plan.checkpoint_bytes)
             ended = time.perf_counter()

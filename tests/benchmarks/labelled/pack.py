@@ -1,4 +1,4 @@
-"""A whole run of recordings as one archive, without names, so that rules can be tuned without recording again."""
+"""Recordings as one archive, without names, so that rules can be tuned without recording again."""
 
 import gzip
 import io
@@ -9,15 +9,18 @@ from pathlib import Path
 import msgspec
 
 from tests.benchmarks.labelled.episode import Recorded
-from tests.benchmarks.labelled.record import anonymous
+from tests.benchmarks.labelled.record import anonymous, without_reports
 
 
 def pack(folder: Path, episodes: Sequence[Recorded], archive: Path) -> None:
-    """Write an archive that `tar -xJf` unpacks into a folder for `--out`."""
+    """Write an archive, which `tar -xJf` unpacks into a folder for `--out`."""
     with tarfile.open(archive, "w:xz", preset=9) as tar:
         for recorded in episodes:
             _add(tar, f"{recorded.name}.json", msgspec.json.format(msgspec.json.encode(recorded)))
-            _add(tar, f"{recorded.name}.spool", gzip.decompress(anonymous(folder / f"{recorded.name}.spool")))
+            spool = folder / f"{recorded.name}.spool"
+            for path in (spool, without_reports(spool)):
+                if path.exists():
+                    _add(tar, path.name, gzip.decompress(anonymous(path)))
         _add(tar, "seed", (folder / "seed").read_bytes())
 
 

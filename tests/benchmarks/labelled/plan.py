@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-SourceKind = Literal["memory", "file", "mapped", "anonymous", "remote", "resolver"]
+SourceKind = Literal["memory", "file", "mapped", "anonymous", "remote", "resolver", "small_files", "python", "locked"]
 
 Reports = Literal["client", "hooks", "none"]
 """How a training reports: with the client in its code, by `flyball run -- COMMAND` alone, or not at all."""
@@ -19,7 +19,10 @@ class SourcePlan(msgspec.Struct, frozen=True):
 
     file: `amount` bytes by positioned reads, past the page cache while it is `cold`. mapped: `amount` random pages of
     a mapped file of `size` bytes. anonymous: the same of memory that no file backs. remote: `amount` bytes from the
-    data server. resolver: as from memory, after `amount` look-ups of a name.
+    data server. resolver: as from memory, after `amount` look-ups of a name. small_files: `amount` whole files, dropped
+    from the page cache while it is `cold`. python: as from memory, after `amount` steps of the interpreter while it is
+    `cold`. locked: as from memory, after `amount` milliseconds during which all workers wait for each other while it is
+    `cold`.
     """
 
     kind: SourceKind
@@ -27,6 +30,7 @@ class SourcePlan(msgspec.Struct, frozen=True):
     size: int = 0
     cold: bool = False
     scattered: bool = False  # the kernel is not to read ahead
+    folder: str = ""  # of the file, below the plan's folder
 
 
 class LoopPlan(msgspec.Struct, frozen=True):
@@ -43,8 +47,10 @@ class LoopPlan(msgspec.Struct, frozen=True):
     threads: int = 1  # of the matrix library
     sources: tuple[SourcePlan, ...] = (SourcePlan("memory"),)
     workers: int = 0  # processes that load; 0: the loop loads
+    loader_threads: int = 0  # threads that load, instead of processes
     prefetch: int = 2  # batches a worker may be ahead
     calls: int = 0  # to the service, one after the other, each step
+    host: str = "127.0.0.1"  # of data server and service
     data_port: int = 0
     service_port: int = 0
     resolver_port: int = 0
@@ -58,4 +64,5 @@ class Change(msgspec.Struct, frozen=True):
 
     calls: int | None = None
     cold: bool | None = None
+    checkpoint_steps: int | None = None
     end: bool = False

@@ -1,4 +1,4 @@
-"""Record the agent's probes and a training's step reports into a file of the spool's format."""
+"""Record the agent's probes and a training's step reports into files of the spool's format."""
 
 import asyncio
 import gzip
@@ -17,6 +17,7 @@ from flyball_agent.runs.registry import RunRegistry
 from flyball_agent.runs.socket import RunSocket
 from flyball_agent.runs.tenancy import TenancyReader
 from flyball_agent.runs.tenancy_probe import TenancyProbe
+from flyball_agent.runs.training_members import name_members
 from flyball_agent.sampler import Sampler
 from flyball_agent.self_metrics import SelfMetrics, SelfProbe
 from flyball_agent.settings import AgentSettings, ProbeSettings
@@ -47,19 +48,17 @@ HOLD_SECONDS = 2.5
 """How long the collector keeps a live host's newest reading."""
 
 
-class Recorder:
-    """The agent without its spool and uplink: sampler, probes and socket, one record a second."""
+class Listener:
+    """The agent without its spool, uplink and socket: sampler and probes, one record a second."""
 
-    def __init__(self, socket_path: Path, latency_target: str) -> None:
-        probes = ProbeSettings(latency_targets=(latency_target,))
-        settings = AgentSettings(host=HOST, socket_path=str(socket_path), probes=probes)
-        clock, accounts = KernelClock(), SelfMetrics()
-        self._book = RunRegistry()
+    def __init__(self, settings: AgentSettings, book: RunRegistry, accounts: SelfMetrics) -> None:
+        clock = KernelClock()
+        self._book = book
         found = build_probes(settings)
         self._latency = [probe for probe in found.all if isinstance(probe, LatencyProbe)]
-        self._tenancy = TenancyProbe(TenancyReader(Path(settings.proc_root)), found.accelerators, self._book)
+        self._tenancy = TenancyProbe(TenancyReader(Path(settings.proc_root)), found.accelerators, book)
+        name_members(found.all, self._tenancy, found.accelerators)
         self.epoch = new_epoch(settings, clock)
-        self._socket_path, self._accounts = socket_path, accounts
         runner = Runner([*found.all, self._tenancy, SelfProbe(accounts)], settings.probes.time_limit_seconds)
         self._sampler = Sampler(
             epoch=self.epoch,
@@ -71,23 +70,16 @@ class Recorder:
         )
         self._lock = threading.Lock()
         self._ticks: list[TickRecord] | None = None
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="run-socket", daemon=True)
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        self._server = self._await(self._open())
+    def start(self) -> None:
+        """Read from now on."""
         self._sampler.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
+    def stop(self) -> None:
+        """Read no more."""
         self._sampler.stop(STOP_SECONDS)
         for probe in self._latency:
             probe.close()
-        self._await(self._close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(STOP_SECONDS)
-        self._loop.close()
 
     def begin(self) -> None:
         """Keep records from now on."""
@@ -108,6 +100,44 @@ class Recorder:
     def _extras(self, _wall_ns: int) -> Extras:
         return Extras(steps=self._book.take_reports(), tenancy=self._tenancy.body)
 
+
+class Recorder:
+    """Two agents: one that trainings report to, and one that knows of none, as on a host where nobody reports."""
+
+    def __init__(self, socket_path: Path, latency_target: str) -> None:
+        probes = ProbeSettings(latency_targets=(latency_target,))
+        settings = AgentSettings(host=HOST, socket_path=str(socket_path), probes=probes)
+        self._book, self._accounts, self._socket_path = RunRegistry(), SelfMetrics(), socket_path
+        self._with_reports = Listener(settings, self._book, self._accounts)
+        self._without = Listener(settings, RunRegistry(), SelfMetrics())
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="run-socket", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._server = self._await(self._open())
+        for listener in (self._with_reports, self._without):
+            listener.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for listener in (self._with_reports, self._without):
+            listener.stop()
+        self._await(self._close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(STOP_SECONDS)
+        self._loop.close()
+
+    def begin(self) -> None:
+        """Keep records from now on."""
+        for listener in (self._with_reports, self._without):
+            listener.begin()
+
+    def end(self, path: Path) -> None:
+        """Write what was kept, of both agents."""
+        self._with_reports.end(path)
+        self._without.end(without_reports(path))
+
     async def _open(self) -> RunSocket:
         server = RunSocket(self._socket_path, self._book, self._accounts)
         await server.start()
@@ -118,6 +148,12 @@ class Recorder:
 
     def _await(self, coroutine: Coroutine[object, object, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(STOP_SECONDS)
+
+
+def without_reports(path: Path) -> Path:
+    """Return the file in which the agent that knows of no run recorded the same episode."""
+    name, dot, rest = path.name.partition(".spool")
+    return path.with_name(f"{name}.none{dot}{rest}")
 
 
 def encode(epoch: bytes, ticks: list[TickRecord]) -> bytes:

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,16 +14,21 @@ from typing import Protocol, Self
 
 import msgspec
 
+from tests.benchmarks.labelled.control_group import Group
 from tests.benchmarks.labelled.plan import Change, LoopPlan, SourcePlan
+from tests.benchmarks.labelled.remote_files import can_mount, unmount
+from tests.benchmarks.labelled.sources import SMALL_FILES, SMALL_FILES_A_FOLDER
 from tests.benchmarks.labelled.surroundings import Ports, Weather
 
-PATIENCE_SECONDS = 10.0
+DATA_ROOT = Path("/var/tmp")  # noqa: S108  a folder in it is made by tempfile; /tmp may be memory
+SHARE = "share"
+"""The folder of files over the network, below that of the data."""
+
 DATA_BYTES = 512 * 1024**2
 SWAP_BYTES = 512 * 1024**2
+SMALL_FILES_COUNT, SMALL_FILE_BYTES = 2000, 32 * 1024
 LEASH = ("timeout", "--foreground", "--signal", "KILL", "900")
 """Should the bench be killed, what it started ends by itself."""
-
-_CGROUPS = Path("/sys/fs/cgroup")
 
 
 class Child:
@@ -74,51 +79,6 @@ def end_group(process: "subprocess.Popen[bytes]") -> None:
     process.wait()
 
 
-class Group:
-    """A control group (version 1) of our own inside the one that we are in."""
-
-    def __init__(self, controller: str, name: str = "flyball-labelled") -> None:
-        own = next(
-            line.split(":", 2)[2]
-            for line in Path("/proc/self/cgroup").read_text().splitlines()
-            if controller in line.split(":")[1].split(",")
-        )
-        self.path = _CGROUPS / controller / own.lstrip("/") / f"{name}-{os.getpid()}"
-        self.path.mkdir()
-
-    def add(self, pid: int) -> None:
-        """Put a process into it."""
-        (self.path / "cgroup.procs").write_text(str(pid))
-
-    def set(self, name: str, value: int) -> bool:
-        """Set a limit; false when the kernel cannot obey at once."""
-        try:
-            (self.path / name).write_text(str(value))
-        except OSError:
-            return False
-        return True
-
-    def remove(self) -> None:
-        """Give it back; its processes have ended, but the kernel may take a moment."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < deadline:
-            with suppress(OSError):
-                self.path.rmdir()
-                return
-            time.sleep(0.05)
-        raise TimeoutError(f"{self.path}: something still runs there")
-
-
-def can_group(controller: str) -> bool:
-    """Return True if this machine allows such a group."""
-    try:
-        group = Group(controller, "flyball-labelled-try")
-    except (OSError, StopIteration):
-        return False
-    group.remove()
-    return True
-
-
 @contextmanager
 def swap_file(path: Path) -> Iterator[bool]:
     """A swap file for as long as this lasts; false where that is not allowed."""
@@ -138,6 +98,19 @@ def swap_file(path: Path) -> Iterator[bool]:
         path.unlink()
 
 
+@contextmanager
+def share(folder: Path, ports: Ports) -> Iterator[bool]:
+    """A file system over the network for as long as this lasts; false where that is not allowed."""
+    if not can_mount(folder):
+        yield False
+        return
+    with Child("remote_files", str(folder), ports.host, str(ports.data), str(DATA_BYTES)) as server:
+        try:
+            yield server.read_line() == b"ready\n"
+        finally:
+            unmount(folder)
+
+
 @dataclass(slots=True)
 class Scene:
     """The processes of an episode."""
@@ -146,8 +119,8 @@ class Scene:
     ports: Ports
     weather: Child
     loop: Child | None = None
-    memory: Group | None = None
-    cpu: Group | None = None
+    groups: dict[str, Group] = field(default_factory=dict)  # by controller
+    undo: dict[str, Callable[[], object]] = field(default_factory=dict)  # what switches must not leave behind
     processes: dict[str, "list[subprocess.Popen[bytes]]"] = field(default_factory=dict)
 
     def start_processes(self, name: str, commands: Sequence[Sequence[str]]) -> None:
@@ -173,9 +146,10 @@ class Scene:
             self.loop.send(Change(end=True))
             self.loop.close()
         self.weather.send(Weather())
-        for group in (self.memory, self.cpu):
-            if group is not None:
-                group.remove()
+        for undo in self.undo.values():
+            undo()
+        for group in self.groups.values():
+            group.remove()
 
 
 class Switch(Protocol):
@@ -239,8 +213,8 @@ class Limit:
 
     controller: str
     key: str
-    when_on: int
-    when_off: int = -1
+    when_on: int | str
+    when_off: int | str = -1
     also: tuple[tuple[str, int], ...] = ()  # keys that are set beforehand
 
     @property
@@ -255,9 +229,8 @@ class Limit:
     def off(self, scene: Scene) -> None:
         self._set(scene, self.key, self.when_off)
 
-    def _set(self, scene: Scene, key: str, value: int) -> None:
-        group = scene.memory if self.controller == "memory" else scene.cpu
-        assert group is not None
+    def _set(self, scene: Scene, key: str, value: int | str) -> None:
+        group = scene.groups[self.controller]
         for _ in range(50):  # the kernel gives up when it cannot shrink the group fast enough
             if group.set(key, value):
                 return
@@ -276,14 +249,18 @@ class Draw:
 
 
 def make_data(folder: Path) -> None:
-    """The data set that loops read: random bytes, once."""
+    """The data sets that loops read: random bytes, in one file and in many small ones, once."""
     path = folder / "data.bin"
     if path.exists() and path.stat().st_size == DATA_BYTES:
         return
+    for number in range(SMALL_FILES_COUNT):
+        small = folder / SMALL_FILES / f"{number // SMALL_FILES_A_FOLDER:02d}" / f"{number:05d}.bin"
+        small.parent.mkdir(parents=True, exist_ok=True)
+        small.write_bytes(os.urandom(SMALL_FILE_BYTES))
     with path.open("wb") as file:
         for _ in range(DATA_BYTES // 2**20):
             file.write(os.urandom(2**20))
-        os.fsync(file.fileno())
+    os.sync()  # pages that are not yet written cannot be dropped from the cache
 
 
 def loop_of(plan: LoopPlan) -> Child:
@@ -299,10 +276,7 @@ def start_loop(scene: Scene, plan: LoopPlan, needs: Sequence[str]) -> None:
     """Start training, in control groups of its own where a cause needs them."""
     scene.loop = loop_of(plan)
     assert scene.loop.read_line() == b"ready\n"
-    if "memory" in needs:
-        scene.memory = Group("memory")
-        scene.memory.add(scene.loop.process.pid)
-    if "cpu" in needs:
-        scene.cpu = Group("cpu")
-        scene.cpu.add(scene.loop.process.pid)
+    for controller in dict.fromkeys(needs):
+        group = scene.groups[controller] = Group(controller)
+        group.add(scene.loop.process.pid)
     scene.loop.send(None)

@@ -1,8 +1,10 @@
-"""Sources of a training loop's batches: memory, files, mapped pages, a data server, a name service."""
+"""Sources of a training loop's batches: memory, files, mapped pages, a data server, a name service, Python code."""
 
 import mmap
+import multiprocessing
 import os
 import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -15,6 +17,10 @@ from tests.benchmarks.labelled.plan import REQUEST, LoopPlan, SourcePlan
 Batch = NDArray[np.float32]
 PAGE = mmap.PAGESIZE
 NAME_SECONDS = 2.0
+SMALL_FILES, SMALL_FILES_A_FOLDER = "small", 250
+
+_LOCK = multiprocessing.get_context("fork").Lock()
+"""Shared by the workers, which are forked from a process that has imported this module."""
 
 
 class Source(Protocol):
@@ -30,13 +36,19 @@ def build_source(source: SourcePlan, plan: LoopPlan, is_cold: Callable[[], bool]
         case "memory":
             return MemorySource(shape)
         case "file":
-            return FileSource(Path(plan.folder) / "data.bin", source.amount, shape, is_cold)
+            return FileSource(Path(plan.folder) / source.folder / "data.bin", source, shape, is_cold)
+        case "small_files":
+            return SmallFilesSource(Path(plan.folder) / SMALL_FILES, source.amount, shape, is_cold)
+        case "python":
+            return PythonSource(source.amount, shape, is_cold)
+        case "locked":
+            return LockedSource(source.amount / 1e3, shape, is_cold)
         case "mapped":
             return MappedSource(Path(plan.folder) / "data.bin", source, shape, is_cold)
         case "anonymous":
             return AnonymousSource(source, shape)
         case "remote":
-            return RemoteSource(plan.data_port, source.amount, shape)
+            return RemoteSource(plan.host, plan.data_port, source.amount, shape)
         case "resolver":
             return ResolverSource(plan.resolver_port, source.amount, shape)
 
@@ -49,10 +61,10 @@ def _decode(raw: NDArray[np.uint8], shape: tuple[int, int]) -> Batch:
     return batch.reshape(shape)
 
 
-def _read_through(file: int) -> None:
-    """Have a file in the page cache."""
+def _read_through(file: int, size: int) -> None:
+    """Have the beginning of a file in the page cache."""
     room, place = bytearray(2**22), 0
-    while count := os.preadv(file, [room], place):
+    while place < size and (count := os.preadv(file, [room], place)):
         place += count
 
 
@@ -71,16 +83,19 @@ class MemorySource:
 class FileSource:
     """Positioned reads; while it is cold, past the page cache, as of a data set larger than memory."""
 
-    def __init__(self, path: Path, amount: int, shape: tuple[int, int], is_cold: Callable[[], bool]) -> None:
-        self._amount = -(-amount // PAGE) * PAGE
+    def __init__(self, path: Path, source: SourcePlan, shape: tuple[int, int], is_cold: Callable[[], bool]) -> None:
+        self._amount = -(-source.amount // PAGE) * PAGE
         self._room = mmap.mmap(-1, self._amount)
         self._cached = os.open(path, os.O_RDONLY)
         self._direct = os.open(path, os.O_RDONLY | os.O_DIRECT)
-        self._places = max(1, os.fstat(self._cached).st_size // self._amount)
+        size = os.fstat(self._cached).st_size
+        self._places = max(1, min(source.size or size, size) // self._amount)
         self._shape = shape
         self._is_cold = is_cold
+        if source.size:
+            os.posix_fadvise(self._cached, 0, 0, os.POSIX_FADV_DONTNEED)  # it is charged to who reads it first
         if not is_cold():
-            _read_through(self._cached)
+            _read_through(self._cached, self._places * self._amount)
 
     def load(self, rng: np.random.Generator) -> Batch:
         """One stretch of the file."""
@@ -137,8 +152,8 @@ class AnonymousSource:
 class RemoteSource:
     """Batches from a data server, one request each."""
 
-    def __init__(self, port: int, amount: int, shape: tuple[int, int]) -> None:
-        self._connection = socket.create_connection(("127.0.0.1", port), 30)
+    def __init__(self, host: str, port: int, amount: int, shape: tuple[int, int]) -> None:
+        self._connection = socket.create_connection((host, port), 30)
         self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._room = bytearray(amount)
         self._shape = shape
@@ -177,3 +192,61 @@ class ResolverSource:
 
     def __del__(self) -> None:
         self._socket.close()
+
+
+class SmallFilesSource:
+    """Whole small files, chosen at random; while it is cold, each is dropped from the page cache after it was read."""
+
+    def __init__(self, folder: Path, amount: int, shape: tuple[int, int], is_cold: Callable[[], bool]) -> None:
+        self._paths = sorted(str(path) for path in folder.rglob("*.bin"))
+        self._amount, self._shape, self._is_cold = amount, shape, is_cold
+        for path in self._paths:
+            self._read(path, cold=is_cold())
+
+    def load(self, rng: np.random.Generator) -> Batch:
+        """Read files."""
+        cold = self._is_cold()
+        chosen = rng.integers(0, len(self._paths), self._amount)
+        raw = b"".join(self._read(self._paths[place], cold=cold) for place in chosen)
+        return _decode(np.frombuffer(raw, dtype=np.uint8), self._shape)
+
+    @staticmethod
+    def _read(path: str, *, cold: bool) -> bytes:
+        file = os.open(path, os.O_RDONLY)
+        try:
+            data = os.read(file, 2**20)
+            if cold:
+                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(file)
+        return data
+
+
+class PythonSource:
+    """Each batch is decoded in pure Python while it is cold: in threads, that keeps the interpreter's lock."""
+
+    def __init__(self, steps: int, shape: tuple[int, int], is_cold: Callable[[], bool]) -> None:
+        self._steps, self._is_cold = steps, is_cold
+        self._memory = MemorySource(shape)
+
+    def load(self, rng: np.random.Generator) -> Batch:
+        """Decode, then load."""
+        total = 0
+        for step in range(self._steps if self._is_cold() else 0):
+            total ^= step * 31 & 255
+        return self._memory.load(rng)
+
+
+class LockedSource:
+    """While it is cold, one worker at a time waits for an index that all of them share."""
+
+    def __init__(self, seconds: float, shape: tuple[int, int], is_cold: Callable[[], bool]) -> None:
+        self._seconds, self._is_cold = seconds, is_cold
+        self._memory = MemorySource(shape)
+
+    def load(self, rng: np.random.Generator) -> Batch:
+        """Wait for the others, then load."""
+        if self._is_cold():
+            with _LOCK:
+                time.sleep(self._seconds)
+        return self._memory.load(rng)

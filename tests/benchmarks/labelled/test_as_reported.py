@@ -33,6 +33,15 @@ def test_the_client_names_calls_and_counts_waiting_separately() -> None:
     assert report.loss == 2.0
 
 
+def test_one_line_of_code_reports_only_the_time_of_steps() -> None:
+    """The step, their number and their seconds; no section, and not the wait for data."""
+    (report,) = rewritten("steps").steps
+    assert report.step == 7
+    assert not report.section_seconds
+    assert not report.HasField("data_wait_seconds")
+    assert not report.HasField("loss")
+
+
 def test_reports_may_be_left_out_or_left_as_they_are() -> None:
     """Records without reports stay empty."""
     assert not rewritten("none").steps

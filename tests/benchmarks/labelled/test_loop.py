@@ -87,6 +87,40 @@ async def test_it_can_train_without_reports(tmp_path: Path) -> None:
     assert len(read_trace(tmp_path / "t")) > 0
 
 
+async def test_threads_can_load(tmp_path: Path) -> None:
+    """The loop trains on what they have prepared."""
+    with loop_of(a_plan(tmp_path, loader_threads=2, reports="none")) as loop:
+        assert await asyncio.to_thread(loop.read_line) == b"ready\n"
+        loop.send(None)
+        for _ in range(300):
+            await asyncio.sleep(0.05)
+            if (tmp_path / "t").exists() and (tmp_path / "t").stat().st_size:
+                break
+        loop.send(Change(end=True))
+        assert await asyncio.to_thread(loop.process.wait, 30) == 0
+    assert len(read_trace(tmp_path / "t")) > 0
+
+
+async def test_checkpoints_can_begin_while_it_trains(tmp_path: Path) -> None:
+    """They are written from then on, whole."""
+    with loop_of(a_plan(tmp_path, checkpoint_bytes=5000, reports="none")) as loop:
+        assert await asyncio.to_thread(loop.read_line) == b"ready\n"
+        loop.send(None)
+        for _ in range(300):
+            await asyncio.sleep(0.05)
+            if (tmp_path / "t").exists() and (tmp_path / "t").stat().st_size:
+                break
+        assert not (tmp_path / "checkpoint.bin").exists()
+        loop.send(Change(checkpoint_steps=1))
+        for _ in range(300):
+            await asyncio.sleep(0.05)
+            if (tmp_path / "checkpoint.bin").exists():
+                break
+        loop.send(Change(end=True))
+        assert await asyncio.to_thread(loop.process.wait, 30) == 0
+    assert (tmp_path / "checkpoint.bin").stat().st_size == 5000
+
+
 @pytest.mark.parametrize(
     "source",
     [
@@ -95,11 +129,18 @@ async def test_it_can_train_without_reports(tmp_path: Path) -> None:
         SourcePlan("file", 65536),
         SourcePlan("mapped", 8, size=1 << 20),
         SourcePlan("anonymous", 8, size=1 << 20),
+        SourcePlan("file", 65536, size=1 << 20),
+        SourcePlan("small_files", 3, cold=True),
+        SourcePlan("small_files", 3),
+        SourcePlan("python", 1000, cold=True),
+        SourcePlan("locked", 1, cold=True),
     ],
 )
 def test_batches_come_from_everywhere(tmp_path: Path, source: SourcePlan) -> None:
     """Whatever the source, a batch has its shape, and pixels lie between 0 and 1."""
     (tmp_path / "data.bin").write_bytes(bytes(range(256)) * 8192)
+    (tmp_path / "small").mkdir()
+    (tmp_path / "small" / "one.bin").write_bytes(bytes(range(256)) * 16)
     plan = a_plan(tmp_path)
     batch = build_source(source, plan, lambda: source.cold).load(np.random.default_rng(1))
     assert batch.shape == (plan.batch, plan.features)
@@ -120,6 +161,8 @@ async def test_the_weather_of_the_surroundings_is_felt(tmp_path: Path) -> None:
         await asyncio.to_thread(built.load, rng)
         return loop.time() - started
 
+    assert ports.host == "127.0.0.1"
+    assert not ports.has_packets
     surroundings.become(Weather(record_seconds=0.2, resolver_seconds=0.1))
     assert await seconds(SourcePlan("remote", 100_000)) >= 0.2
     assert await seconds(SourcePlan("resolver", 2)) >= 0.2

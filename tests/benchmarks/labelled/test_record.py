@@ -7,11 +7,12 @@ import time
 from pathlib import Path
 
 from flyball_collector.engine.player import Player
-from tests.benchmarks.labelled.record import HOST, Recorder, read
+from flyball_proto.v1 import telemetry_pb2 as pb
+from tests.benchmarks.labelled.record import HOST, Recorder, read, without_reports
 
 
 def test_a_recording_holds_readings_and_step_reports(tmp_path: Path) -> None:
-    """Real readings of this machine, a training's steps, and nothing of the time before it began."""
+    """Readings of this machine, and a training's steps, which a second agent knows nothing of; nothing from before."""
     with Recorder(tmp_path / "s", "http://127.0.0.1:9/health") as recorder, socket.socket(socket.AF_UNIX) as training:
         time.sleep(1.2)
         begun_ns = time.time_ns()
@@ -36,6 +37,10 @@ def test_a_recording_holds_readings_and_step_reports(tmp_path: Path) -> None:
     assert [(report.run, report.step, dict(report.section_seconds)) for report in reports] == [
         ("r", 7, {"forward": 0.5})
     ]
+    alone = read(without_reports(tmp_path / "e.spool"))
+    assert alone.ticks
+    assert all(tick.layout.count == recorded.ticks[-1].layout.count for tick in alone.ticks[-1:])
+    assert not any(tick.extras and pb.Record.FromString(tick.extras).steps for tick in alone.ticks)
 
 
 def test_of_what_was_not_begun_nothing_is_kept(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+from tests.benchmarks.labelled.column import WAYS, Column
 from tests.benchmarks.labelled.episode import Recorded
 from tests.benchmarks.labelled.label import Label, Use
-from tests.benchmarks.labelled.report import CONFORMANCE_TESTS, Steady, figures, page
+from tests.benchmarks.labelled.report import CONFORMANCE_TESTS, figures, page
 from tests.benchmarks.labelled.score import Pair
+from tests.benchmarks.labelled.tables import Steady
 from tests.benchmarks.labelled.verdict import Blame, Verdict
 
 WORDS = {"full": 10, "harm": 0.1, "same": 0.05, "base": 0.5, "seed": 42, "machine": "a machine", "when": "2030-01-01"}
@@ -22,7 +24,7 @@ def pair(name: str, generator: str, cause: str, truth: str, answer: str) -> Pair
         1,
         (generator,),
         (cause,),
-        generator != "stress-hdd",
+        True,
         kinds,
         ("strong",),
         (),
@@ -37,32 +39,56 @@ def pair(name: str, generator: str, cause: str, truth: str, answer: str) -> Pair
 
 PAIRS = [
     pair("0001-cold-reads", "cold-reads", "disk", DISK, DISK),
-    pair("0002-stress-hdd", "stress-hdd", "disk", DISK, CPU),
+    pair("0002-io-limit", "io-limit", "disk", DISK, CPU),
     pair("0003-nothing", "nothing", "quiet", "", ""),
 ]
 
 
-def test_the_page_shows_both_sides_and_what_was_wrong() -> None:
-    """Full diagnosis beside base formula; generators never tuned on are marked; each mistake has a line."""
-    text = page(PAIRS, [Steady("10 ms more", 10.0, (DISK, CPU, DISK))], 4, WORDS)
+def columns(client: list[Pair], alone: list[Pair]) -> list[Column]:
+    """The same episodes with the client and without reports."""
+    by_reports = {way.reports: way for way in WAYS}
+    return [Column(by_reports["client"], client), Column(by_reports["none"], alone)]
+
+
+def test_the_page_shows_each_way_of_reporting_and_what_was_wrong() -> None:
+    """Beside the base formula; generators never used before are marked; each mistake has a line."""
+    alone = [*PAIRS[1:], pair("0001-cold-reads", "cold-reads", "disk", DISK, "")]
+    text = page(columns(PAIRS, alone), [Steady("10 ms more", 10.0, (DISK, CPU, DISK))], 4, WORDS)
     assert "**42**" in text
-    assert "| single causes: named first | 50.0% (1/2; 9.5% … 90.5%) |" in text
-    assert "| quiet: nothing reported | 100.0% (1/1; 20.7% … 100.0%) | ≥ 99% | 0.0% (0/1;" in text
-    assert "| stress-hdd | disk | **never** | 0.0% (0/1" in text
+    assert "|  | client | no reports | base formula |" in text
+    single = "| single causes: named first | 50.0% (1/2; 9.5% … 90.5%) | 0.0% (0/2; 0.0% … 65.8%) | 0.0% (0/2;"
+    assert single in text
+    assert "| … of generators never used before | 0.0% (0/1; 0.0% … 79.3%) | 0.0% (0/1;" in text
+    assert "| quiet: nothing reported | 100.0% (1/1; 20.7% … 100.0%) |" in text
+    assert "| io-limit | disk | **never** used before | 0.0% (0/1" in text
+    assert "| cold-reads | disk | tuned on | 100.0% (1/1; 20.7% … 100.0%) | 0.0% (0/1" in text
     assert "| disk | 1 | 1 |" in text
-    assert "| 0002-stress-hdd | strong | ×1.50 | cpu 90% |" in text
-    assert "| disk | 1 of 2 | 7 s | 7 s |" in text
+    assert "| 0002-io-limit | strong | ×1.50 | cpu 90% | cpu 90% |" in text
+    assert "| 0001-cold-reads | strong | ×1.50 | right | nothing |" in text
+    assert "| disk | 1 of 2, 7 s, 7 s |  |" in text
     assert "| 10 ms more | 10 | disk, cpu, disk | 2 |" in text
-    assert "4 more were recorded and dropped" in text
+    assert "3 episodes are scored; 4 more were recorded and dropped" in text
 
 
-def test_figures_are_judged_by_their_lower_bounds() -> None:
-    """One of one does not prove 95 %."""
-    found = {figure.name: figure for figure in figures(PAIRS[:1], [], 0)}
-    assert found["single causes named first"].met is False
-    many = {figure.name: figure for figure in figures(PAIRS[:1] * 100, [Steady("x", 10, (DISK,))], 0)}
-    assert many["single causes named first"].met is True
-    assert many["episodes scored"].met is False
+def test_columns_that_were_recorded_live_are_marked() -> None:
+    """They are other episodes than those of the other columns."""
+    client, alone = columns(PAIRS, PAIRS)
+    live = Column(next(way for way in WAYS if way.reports == "hooks"), PAIRS[:2], live=True)
+    text = page([client, live, alone], [], 0, WORDS)
+    assert "| client | `flyball run`, live | no reports |" in text
+    assert "- **`flyball run`, live**: `flyball run -- COMMAND` alone, without a line in the code (2 episodes)" in text
+    assert "are other episodes" in text
+    assert "are other episodes" not in page([client, alone], [], 0, WORDS)
+
+
+def test_figures_name_their_condition_and_are_judged_by_lower_bounds() -> None:
+    """One of one does not prove 95 %; without reports, the share itself is judged."""
+    found = {figure.name: figure for figure in figures(columns(PAIRS[:1], PAIRS[:1]), [], 0)}
+    assert found["client: single causes named first"].met is False
+    assert found["no reports: single causes named first"].met is True
+    many = {f.name: f for f in figures(columns(PAIRS[:1] * 100, PAIRS[1:]), [Steady("x", 10, (DISK,))], 0)}
+    assert many["client: single causes named first"].met is True
+    assert many["no reports: single causes named first"].met is False
     assert many["changes of primary in 10 min, x"].met is True
 
 

@@ -1,5 +1,6 @@
 """Recorded bottlenecks of a real machine stay recognised; the recordings are of the product's own probes."""
 
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -8,6 +9,7 @@ import pytest
 from tests.benchmarks.labelled.as_reported import AsReported
 from tests.benchmarks.labelled.episode import Recorded
 from tests.benchmarks.labelled.label import Use
+from tests.benchmarks.labelled.record import without_reports
 from tests.benchmarks.labelled.score import is_right
 from tests.benchmarks.labelled.verdict import diagnose, primaries
 
@@ -38,6 +40,18 @@ def test_reports_of_the_client_and_of_hooks_are_enough(name: str, reports: AsRep
     """`flyball run` alone knows fewer sections, and no loss."""
     recorded, spool = episode(name)
     assert is_right(recorded, diagnose(recorded, spool, reports=reports))
+
+
+def test_no_reports_are_judged_by_the_agent_that_knew_of_no_run(tmp_path: Path) -> None:
+    """Its recording is used if there is one; else the reports are left out of the other."""
+    recorded, spinners = episode("0021-spinners")
+    _, cold = episode("0001-cold-reads")
+    spool = tmp_path / "0021-spinners.spool.gz"
+    shutil.copy(cold, spool)
+    assert diagnose(recorded, spool, reports="client").primary == "bottleneck_disk"
+    shutil.copy(spinners, without_reports(spool))
+    assert diagnose(recorded, spool, reports="client").primary == "bottleneck_disk"
+    assert diagnose(recorded, spool, reports="none").primary == "bottleneck_cpu"
 
 
 def test_a_steady_load_keeps_its_primary() -> None:

@@ -51,7 +51,7 @@ def train(plan: LoopPlan, orders: Orders) -> None:
         num_workers=plan.workers,
         prefetch_factor=plan.prefetch if plan.workers else None,
     )
-    service = Service(plan.service_port) if plan.service_port else None
+    service = Service(plan.host, plan.service_port) if plan.service_port else None
     with Path(plan.trace).open("wb", buffering=0) as trace:
         started = time.perf_counter()
         for step, batch in enumerate(loader, start=1):
@@ -62,7 +62,7 @@ def train(plan: LoopPlan, orders: Orders) -> None:
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            if plan.checkpoint_steps and step % plan.checkpoint_steps == 0:
+            if orders.checkpoint_steps and step % orders.checkpoint_steps == 0:
                 write_checkpoint(Path(plan.folder), plan.checkpoint_bytes)
             ended = time.perf_counter()
             trace.write(TRACE.pack(time.time(), ended - started))

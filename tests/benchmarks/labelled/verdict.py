@@ -15,7 +15,7 @@ from flyball_collector.engine.player import Player
 from flyball_collector.engine.settings import DiagnosisSettings
 from tests.benchmarks.labelled.as_reported import AsReported, as_reported
 from tests.benchmarks.labelled.episode import Recorded
-from tests.benchmarks.labelled.record import HOST, read
+from tests.benchmarks.labelled.record import HOST, read, without_reports
 
 GRACE_SECONDS = 1.0
 """The readings of a second arrive at its end."""
@@ -48,7 +48,13 @@ class Verdict(msgspec.Struct, frozen=True):
 def diagnose(
     recorded: Recorded, spool: Path, settings: DiagnosisSettings | None = None, reports: AsReported = "recorded"
 ) -> Verdict:
-    """Play one episode and look at the end of its full phase."""
+    """Play one episode and look at the end of its full phase.
+
+    Without reports, the recording of the agent that knew of no run is played if there is one.
+    """
+    alone = without_reports(spool)
+    if reports == "none" and alone.exists():
+        spool, reports = alone, "recorded"
     recording = read(spool)
     for tick in recording.ticks if reports != "recorded" else ():
         tick.extras, tick.parsed_extras = as_reported(tick.extras, reports), None
@@ -91,10 +97,13 @@ def primaries(recorded: Recorded, spool: Path, settings: DiagnosisSettings | Non
 
 
 def _active(player: Player) -> tuple[Blame, ...]:
-    """Return the active bottlenecks with their latest confidence instead of that of their events."""
+    """Return the active bottlenecks with their latest confidence instead of that of their events.
+
+    One that is only kept raised because it comes and goes is not there at this moment.
+    """
     found = []
     for active in player.diagnosis.conditions.active_of(HOST):
-        if active.kind.group is Group.BOTTLENECK:
+        if active.kind.group is Group.BOTTLENECK and not active.absent:
             raised = Blame(active.kind.name, active.event.confidence, active.event.evidence.get("log_odds"))
             found.append(_claimed(player, active.kind.name, active.subject) or raised)
     return tuple(sorted(found, key=lambda one: one.kind))

@@ -141,16 +141,17 @@ async def test_values_and_policy_are_shown_and_set() -> None:
         assert "off" in failure(await run(url, "set", "r", "workers", "4"))
 
 
-async def test_the_policy_of_a_run_that_declares_nothing_is_unknown() -> None:
-    """A training with the policy `off` declares nothing, so no other policy may be shown for it."""
+async def test_the_policy_of_a_run_that_declares_nothing_is_off() -> None:
+    """A training with the policy `off` declares nothing, so no other policy may be shown for it, and why."""
     training = AdjustableTraining()
     training.play(3)
     async with serving(training.parts) as url:
         heading, reason = (await run(url, "values", "r")).stdout.splitlines()
-        assert heading == "r  policy unknown"
+        assert heading == "r  policy off"
         assert reason.endswith("changed. The script's policy may be `off`, or the agents allow no adjustments.")
-        unknown = "The policy of r is unknown: no rank has declared a value that can be changed.\n"
-        assert (await run(url, "policy", "r")).stdout == unknown
+        nothing = "The policy of r is off: no rank has declared a value that can be changed.\n"
+        assert (await run(url, "policy", "r")).stdout == nothing
+        assert json.loads((await run(url, "policy", "r", "--format", "json")).stdout)["policy"] == "off"
 
 
 async def test_errors_name_what_is_wrong_and_what_to_do() -> None:
@@ -178,6 +179,7 @@ async def test_errors_name_what_is_wrong_and_what_to_do() -> None:
         assert "Adjustments are off on this collector." in (await run(url, "values", "r")).stdout
         off = failure(await run(url, "policy", "r", "auto"))
         assert off.startswith("adjustments are off on this collector; set adjustments.enabled")
+        assert "flyball up --adjust" in off
 
 
 async def test_a_run_shows_its_adjustments() -> None:

@@ -11,6 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from flyball.command import replay
+from flyball_collector.replay.input_options import InputFormat
 from tests.client.terminal import terminal
 
 FLYBALL = Path(sys.executable).parent / "flyball"
@@ -76,6 +77,32 @@ def test_a_gpu_is_shown_by_its_index(tmp_path: Path) -> None:
         assert words in called(path)
 
 
+def test_files_of_other_tools_are_read(tmp_path: Path) -> None:
+    """By their first line, by the option that names the format, or with the names of their columns."""
+    seen = [(at, 97 + at % 3, 390 + at % 70 / 10) for at in range(0, 900, 10)]
+    dmon, other = tmp_path / "node-1.txt", tmp_path / "other.csv"
+    dmon.write_text("".join(["#Entity GPUTL POWER PMLMT\n", *(f"GPU 0 {use} {watts} 400\n" for _, use, watts in seen)]))
+    lines = (f"{at},0,{use},{watts * 1000},400,n\n" for at, use, watts in seen)
+    other.write_text("".join(["t,gpu_index,percent,milliwatts,gpu_power_limit_watts,gpu\n", *lines]))
+    names = ("timestamp=t", "gpu=gpu_index", "gpu_utilization_ratio=percent*0.01", "gpu_power_watts=milliwatts*0.001")
+    columns = [word for name in names for word in ("--column", name)]
+    calls: list[list[str | Path]] = [
+        ["--every", "10", dmon],
+        ["--every", "10", "--from", "dcgmi", dmon],
+        [*columns, other],
+    ]
+    found = [json.loads(called("--format", "json", *arguments)) for arguments in calls]
+    events = [[(event["kind"], event["state"], event["gpu"]) for event in each] for each in found]
+    assert events[0]
+    assert events[0] == events[1] == events[2]
+    assert {event["host"] for event in found[0]} == {"node-1"}
+
+
+def test_the_formats_are_those_of_the_collector() -> None:
+    """The option's values are listed in both packages, so that `--help` needs only the client."""
+    assert [each.value for each in replay.ReplayFormat] == [each.value for each in InputFormat]
+
+
 def test_lines_and_table_have_the_same_events(filling: Path) -> None:
     """One JSON object a line, or a table."""
     lines = flyball("--format", "jsonl", filling).stdout.splitlines()
@@ -111,6 +138,8 @@ def test_a_narrow_terminal_shows_everything(filling: Path) -> None:
         ),
         (("--store", "sqlite:///nowhere.db", "a.csv"), "--store and a file exclude each other"),
         (("a.csv", "--host", "a"), "--host belongs to --store"),
+        (("a.csv", "--column", "gpu"), "'gpu' is not of the form OURS=THEIRS"),
+        (("--store", "sqlite:///nowhere.db", "--every", "5"), "--from, --every and --column belong to files"),
     ],
 )
 def test_wrong_arguments_are_one_line(arguments: tuple[str, ...], message: str) -> None:

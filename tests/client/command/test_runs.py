@@ -54,7 +54,7 @@ async def test_runs_are_listed_with_what_is_known() -> None:
     assert lines[0][:4] == ["RUN", "STATE", "USER", "HOSTS"]
     assert lines[1][:9] == ["[slurm]-7", "running", "ada", "1", "1", "1", "of", "4", "–"]
     assert lines[2][:2] == ["r", "running"]
-    assert lines[2][-1] == "warning"
+    assert lines[2][-2:] == ["critical", "(4)"]
     assert lines[3][:2] == ["old-1", "ended"]
     assert lines[4] == ["2", "runs,", "1", "GPU,", "1", "ended"]
 

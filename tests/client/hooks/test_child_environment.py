@@ -17,13 +17,14 @@ def test_our_folder_is_the_first_on_pythons_path() -> None:
 def test_name_labels_and_numbers_are_passed_in_variables() -> None:
     """Labels of the environment stay; numbers of an outer `flyball run` do not."""
     outer = child_environment(
-        {"FLYBALL_LABELS": "team=nlp"}, name="a", labels=(), total_steps=7, measure=50, evidence="/e"
+        {"FLYBALL_LABELS": "team=nlp"}, name="a", labels=(), total_steps=7, measure=50, evidence="/e", policy="ask"
     )
     assert (outer["FLYBALL_TOTAL_STEPS"], outer["FLYBALL_MEASURE"], outer["FLYBALL_EVIDENCE"]) == ("7", "50", "/e")
+    assert outer["FLYBALL_POLICY"] == "ask"
     inner = child_environment(outer, name="b", labels=("ticket=1", "x=y"))
     assert inner["FLYBALL_RUN"] == "b"
     assert inner["FLYBALL_LABELS"] == "team=nlp,ticket=1,x=y"
-    assert not {"FLYBALL_TOTAL_STEPS", "FLYBALL_MEASURE", "FLYBALL_EVIDENCE"} & set(inner)
+    assert not {"FLYBALL_TOTAL_STEPS", "FLYBALL_MEASURE", "FLYBALL_EVIDENCE", "FLYBALL_POLICY"} & set(inner)
     assert "FLYBALL_LABELS" not in child_environment({}, name="a", labels=())
 
 

@@ -73,7 +73,13 @@ def test_a_signal_ends_the_command(number: signal.Signals) -> None:
 
 def test_ctrl_c_is_handled_by_the_command() -> None:
     """A Python script sees KeyboardInterrupt, and prints what it would print without us."""
-    lines = ["import time", "print('ready', flush=True)", "try:", "    time.sleep(600)", "except KeyboardInterrupt:"]
+    lines = [
+        "import time",
+        "try:",
+        "    print('ready', flush=True)",
+        "    time.sleep(600)",
+        "except KeyboardInterrupt:",
+    ]
     script = "\n".join([*lines, "    print('saved')"])
     with subprocess.Popen(
         [FLYBALL, "run", "--", sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment()

@@ -43,6 +43,18 @@ def test_each_step_of_the_optimizer_is_a_step(reports: Reports) -> None:
     assert 0 < total(lines, "forward_backward") + total(lines, "optimizer") <= total(lines, "step_seconds")
 
 
+@pytest.mark.parametrize(("chosen", "policy"), [("ask", "ask"), ("auto", "auto"), ("off", "off"), ("yes", "off")])
+def test_the_command_line_decides_what_may_be_adjusted(
+    reports: Reports, monkeypatch: pytest.MonkeyPatch, chosen: str, policy: str
+) -> None:
+    """A word that is not understood allows nothing."""
+    monkeypatch.setenv("FLYBALL_POLICY", chosen)
+    steps = OptimizerSteps()
+    step(steps, Optimizer())
+    finish(steps)
+    assert reports.runs()[0][0]["policy"] == policy
+
+
 @pytest.mark.parametrize("count", [2, 5, 100])
 def test_optimizers_that_step_together_are_one_step(reports: Reports, count: int) -> None:
     """Those of a generator and its discriminator, or one for each parameter."""

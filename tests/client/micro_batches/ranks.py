@@ -34,6 +34,8 @@ def train_case(
     ddp: dict[str, Any] | None = None,
     wrap: Callable[[Any], Any] | None = None,
     explicit: bool | None = None,
+    resized: int | None = None,
+    run_name: str = "",
     **model_options: bool,
 ) -> dict[str, Any]:
     """Train one case. What is raised ends it, with its notes."""
@@ -46,7 +48,7 @@ def train_case(
     if prepare is not None:
         prepare(parallel)
     events: list[dict[str, Any]] = []
-    with flyball.run(name, policy="off", total_steps=STEPS) as run:
+    with flyball.run(run_name or name, policy="off", total_steps=STEPS) as run:
         micro_batches = None
         if with_batch:
             micro_batches = run.batch(per_rank=PER_RANK, micro=micro, normalised="tokens")
@@ -59,6 +61,8 @@ def train_case(
             explicit_at.append(bool(value is not None and value.now))
             if value is not None and explicit is not None and run.last_step == 4:
                 value.now = explicit
+            if resized is not None and run.last_step == 4:
+                run.adjustments.values["micro_batch"].change(resized)  # as an offer does it on all ranks
 
         answer: dict[str, Any] = {}
         try:
@@ -91,6 +95,10 @@ def cases(rank: int) -> dict[str, Case]:
     found["overlapped loss -1"] = (Fault(5, "loss", -1),), {}
     found["overlapped loss 0"] = _on_second(rank, Fault(5, "loss", 0)), {}
     found["explicit backward -1"] = _on_second(rank, Fault(5, "backward", -1)), {"explicit": True}
+    found["explicit resized"] = (), {"explicit": True, "resized": 2}
+    found["resized"] = _on_second(rank, Fault(5, "backward", -1)), {"resized": 2}
+    failed_before = {"run_name": "overlapped backward -1"}
+    found["restarted"] = _on_second(rank, Fault(5, "backward", -1)), failed_before
     views = {"gradient_as_bucket_view": True}
     found["views"] = _on_second(rank, Fault(1, "backward", -1), Fault(5, "forward", 0)), {"ddp": views}
     unused = {"unused": True, "ddp": {"find_unused_parameters": True}}
@@ -178,6 +186,7 @@ def main(folder: Path, rank: int) -> None:
     os.environ["FLYBALL_RESTART_STATE"] = str(folder)
     if rank == 1:
         remember("1 remembered", "micro_batch", 2)
+        remember("1 remembered", "explicit_reduction", True)
     answers = {name: train_case(name, *faults, **options) for name, (faults, options) in cases(rank).items()}
     answers["reduced"] = {str(size): reduced(rank, size) for size in (1, 40, 1 << 20)}
     answers["inspected"] = inspected() if rank == 0 else {}

@@ -102,7 +102,7 @@ def test_during_the_exchange_of_gradients_the_error_is_raised_and_the_size_kept(
         assert kind == "OutOfMemoryError"
         assert note == (
             "flyball: out of memory in backward with slices of 4 samples. Not repeated: the ranks were exchanging "
-            "gradients. The next start begins with 2."
+            "gradients. The next start begins with 2 and reduces gradients explicitly."
         )
         (event,) = answers["overlapped backward -1"]["events"]
         assert (event["recovered"], event["from_"], event["to"]) == (False, 4, 2)
@@ -113,6 +113,24 @@ def test_with_explicit_reduction_that_failure_is_repaired_too(ranks: Answers) ->
     assert difference(ranks[1]["explicit backward -1"]["losses"], ranks[1]["fp64 whole"]["losses"]) <= 1e-12
     assert ranks[1]["explicit backward -1"]["explicit"][4:] == [True, True, True]
     assert len(ranks[1]["explicit backward -1"]["events"]) == 1
+
+
+def test_after_such_an_end_the_next_start_can_repair_it(ranks: Answers) -> None:
+    """It begins with smaller slices, and gradients are reduced explicitly for as long as it runs."""
+    assert [answers["restarted"]["explicit"] for answers in ranks] == [[True] * 7] * 2
+    assert [len(answers["restarted"]["events"]) for answers in ranks] == [0, 1]
+    assert ranks[1]["restarted"]["events"][0]["from_"] == 2
+    assert difference(ranks[1]["restarted"]["losses"], ranks[1]["fp64 whole"]["losses"]) <= 1e-12
+
+
+def test_after_a_change_of_the_size_there_is_a_trial_again(ranks: Answers) -> None:
+    """All ranks make the change at one step, and the new size may not fit. What is explicit anyway stays so."""
+    for answers in ranks:
+        assert answers["resized"]["explicit"][2:] == [False, False, True, True, True]
+        assert answers["explicit resized"]["explicit"][4:] == [True, True, True]
+    (event,) = ranks[1]["resized"]["events"]
+    assert (event["from_"], event["to"], event["where"]) == (2, 1, "backward")
+    assert difference(ranks[1]["resized"]["losses"], ranks[1]["fp64 whole"]["losses"]) <= 1e-12
 
 
 def test_gradients_that_are_views_of_buckets_stay_right(ranks: Answers) -> None:
@@ -163,9 +181,10 @@ def test_a_size_that_is_still_too_large_is_halved_again(ranks: Answers) -> None:
     assert (event["from_"], event["to"]) == (8, 2)
 
 
-def test_all_ranks_begin_with_the_smallest_size_that_one_remembers(ranks: Answers) -> None:
-    """Ranks with different sizes would wait for each other."""
+def test_all_ranks_begin_as_one_remembers(ranks: Answers) -> None:
+    """With the smallest size, because ranks would wait for each other, and with one way to reduce gradients."""
     assert [answers["remembered"]["micro"] for answers in ranks] == [2, 2]
+    assert [answers["remembered"]["explicit"] for answers in ranks] == [[True] * 7] * 2
     assert difference(ranks[0]["remembered"]["losses"], ranks[0]["fp64 whole"]["losses"]) <= 1e-12
 
 

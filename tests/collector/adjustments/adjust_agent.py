@@ -8,7 +8,7 @@ from typing import Any, Self
 import grpc
 from grpc import aio
 
-from flyball_collector.adjustments.streams import CONNECT
+from flyball_collector.adjustments.streams.adjust_streams import CONNECT
 from flyball_proto.v1 import adjust_pb2 as pb
 from flyball_proto.v1 import telemetry_pb2
 

@@ -5,11 +5,11 @@ from itertools import count
 from typing import Any
 
 from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState, MeasuredEffect, RankAnswer, Value
-from flyball_collector.adjustments.core import AdjustmentCore
+from flyball_collector.adjustments.core.core import AdjustmentCore
+from flyball_collector.adjustments.core.timing import StepProgress
+from flyball_collector.adjustments.declared.ranks import AbleRank, RankValue, able_rank
 from flyball_collector.adjustments.proposal import Proposal
-from flyball_collector.adjustments.ranks import AbleRank, RankValue, able_rank
 from flyball_collector.adjustments.settings import AdjustmentsSettings
-from flyball_collector.adjustments.timing import StepProgress
 from flyball_proto.v1 import adjust_pb2 as pb
 
 SECOND = 10**9

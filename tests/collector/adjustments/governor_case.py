@@ -7,11 +7,11 @@ from contextlib import suppress
 from typing import Any
 
 from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState
-from flyball_collector.adjustments.governor import Governor
+from flyball_collector.adjustments.declared.ranks import RunValues
+from flyball_collector.adjustments.governor.governor import Governor
 from flyball_collector.adjustments.proposal import Proposal
-from flyball_collector.adjustments.ranks import RunValues
-from flyball_collector.adjustments.run_situation import MemoryFault
 from flyball_collector.adjustments.settings import AdjustmentsSettings
+from flyball_collector.adjustments.situation.run_situation import MemoryFault
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.own_metrics import OwnMetrics
 from flyball_collector.store.contract import Store

@@ -17,10 +17,10 @@ from flyball.adjustments.exchange import OfferExchange, RankMoment
 from flyball.adjustments.register import LOCAL
 from flyball.adjustments.value import AdjustableValue
 from flyball_collector.adjustments.adjustment import IN_PROGRESS, Adjustment, AdjustmentState, RankAnswer
-from flyball_collector.adjustments.core import AdjustmentCore
-from flyball_collector.adjustments.offer_checks import NotPossible
-from flyball_collector.adjustments.ranks import AbleRank, RankValue
-from flyball_collector.adjustments.timing import StepProgress
+from flyball_collector.adjustments.core.core import AdjustmentCore
+from flyball_collector.adjustments.core.offer_checks import NotPossible
+from flyball_collector.adjustments.core.timing import StepProgress
+from flyball_collector.adjustments.declared.ranks import AbleRank, RankValue
 from flyball_proto.v1 import adjust_pb2 as pb
 from tests.collector.adjustments.core_case import AUTO, RUN, SECOND, START_NS
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.adjustments.adjustment import MeasuredEffect
-from flyball_collector.adjustments.effect import EffectLimits, EffectVerdict, measure, verdict
-from flyball_collector.adjustments.series import StepSample
+from flyball_collector.adjustments.effect.effect import EffectLimits, EffectVerdict, measure, verdict
+from flyball_collector.adjustments.effect.series import StepSample
 
 Floats = NDArray[np.float64]
 

@@ -5,8 +5,8 @@ import json
 from flyball.adjustments.register import LOCAL
 from flyball.adjustments.value import AdjustableValue
 from flyball_collector.adjustments.adjustment import AdjustmentState
-from flyball_collector.adjustments.governor import Governor
-from flyball_collector.adjustments.rule_source import RuleSource
+from flyball_collector.adjustments.governor.governor import Governor
+from flyball_collector.adjustments.rules.rule_source import RuleSource
 from flyball_collector.adjustments.settings import AdjustmentsSettings
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.thermal_slowdown import ThermalSlowdown

@@ -3,7 +3,7 @@
 import pytest
 
 from flyball_collector.adjustments.adjustment import AdjustmentState
-from flyball_collector.adjustments.flights import RECOVER_SECONDS
+from flyball_collector.adjustments.core.flights import RECOVER_SECONDS
 from tests.collector.adjustments.simulation import Faults, Network, Simulation
 
 LOSSY = Network(lost=0.07, doubled=0.1, late_share=0.05)

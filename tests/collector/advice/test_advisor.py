@@ -11,7 +11,7 @@ from flyball_collector.advice.advisor import Advisor
 from flyball_collector.advice.fleet_facts import FleetFacts
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
-from flyball_collector.diagnosis.conditions import ActiveCondition
+from flyball_collector.diagnosis.active_conditions import ActiveCondition
 from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.diagnosis.subject import Subject

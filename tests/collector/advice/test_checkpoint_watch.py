@@ -21,6 +21,20 @@ def train(
         watch.update(fleet.view)
 
 
+def test_the_newest_checkpoint_is_known_from_the_first_on() -> None:
+    """Its time is that of its report; a run that leaves is forgotten."""
+    fleet, watch = SimulatedFleet(), CheckpointWatch()
+    fleet.host()
+    train(fleet, watch, 29, 30)
+    assert watch.newest() == {}
+    train(fleet, watch, 40, 30)
+    assert watch.newest() == {"r": pytest.approx(fleet.view.now - 10, abs=1.0)}
+    fleet.fleet.ranks.forget("a")
+    fleet.step()
+    watch.update(fleet.view)
+    assert watch.newest() == {}
+
+
 def test_cost_and_interval_are_medians() -> None:
     """Four regular checkpoints make a habit, three do not; a run that leaves is forgotten."""
     fleet, watch = SimulatedFleet(), CheckpointWatch()

@@ -83,6 +83,7 @@ FIRES: dict[str, Situation] = {
     "profile_kernels": situation(event("bottleneck_gpu_compute"), gpu_busy_share=0.97, gpu_power_share=0.4),
     "mixed_precision": situation(event("bottleneck_gpu_compute"), tensor_active_share=0.0, capability=8.0),
     "release_gpu": situation(event("bottleneck_idle_gpu")),
+    "raise_use": situation(event("bottleneck_low_use")),
     "hide_communication": situation(event("bottleneck_communication"), communication_share=0.3),
     "repair_link": situation(event("infiniband_flap")),
     "repair_nvlink": situation(event("nvlink_down")),
@@ -97,6 +98,7 @@ FIRES: dict[str, Situation] = {
     "stop_gpu_leak": situation(event("memory_leak", gpu="GPU-0")),
     "recycle_workers": situation(event("memory_leak")),
     "ease_memory": situation(event("memory_pressure")),
+    "raise_memory_limit": situation(event("oom_kill", limit_of_a_group=1)),
     "free_disk": situation(event("disk_full")),
     "improve_cooling": situation(event("thermal_slowdown")),
     "pause_to_cool": situation(event("thermal_slowdown")),
@@ -113,6 +115,7 @@ FIRES: dict[str, Situation] = {
     "look_at_run": situation(event("run_slow")),
     "balance_load": situation(event("load_imbalance", work_spread_ratio=0.3)),
     "look_at_outliers": situation(event("step_outliers")),
+    "look_at_stalls": situation(event("periodic_stalls", lost_ratio=0.07)),
     "capture_stacks": situation(event("run_hang")),
     "look_at_start": situation(event("slow_start")),
     "stop_bad_loss": situation(event("loss_not_finite")),
@@ -142,7 +145,8 @@ NO_ADVICE: dict[str, Situation] = {
     "defragment_memory": replace(FIRES["defragment_memory"], allocated_peak_bytes=69e9),
     "stop_gpu_leak": FIRES["recycle_workers"],
     "recycle_workers": FIRES["stop_gpu_leak"],
-    "ease_memory": situation(event("memory_exhaustion", gpu="GPU-0")),
+    "ease_memory": situation(event("memory_exhaustion", gpu="GPU-0"), event("oom_kill", limit_of_a_group=1)),
+    "raise_memory_limit": situation(event("oom_kill", limit_of_a_group=0)),
     "debug_application": FIRES["reset_gpu"],
     "reset_gpu": FIRES["debug_application"],
     "service_node": FIRES["debug_application"],
@@ -150,6 +154,26 @@ NO_ADVICE: dict[str, Situation] = {
     "asynchronous_checkpoint": situation(event("bottleneck_checkpoint", checkpoint_ratio=0.02)),
     "checkpoint_interval": replace(FIRES["checkpoint_interval"], checkpoint_interval_seconds=4600.0),
 }
+
+
+@pytest.mark.parametrize(
+    ("reason", "change"),
+    [
+        ("its control group “/x” (“Slurm job 42, step 0”) reached its memory limit", "--mem"),
+        ("its control group “/x” (“container main of pod a/b”) reached its memory limit", "resources.limits.memory"),
+        ("its control group “/x” (“train.service”) reached its memory limit", "MemoryMax="),
+        ("its control group “/docker/3f” (“container 3f”) reached its memory limit", "--memory"),
+        ("its control group “/x” reached its memory limit", "memory.max"),
+    ],
+)
+def test_a_kill_at_a_limit_raises_that_limit(reason: str, change: str) -> None:
+    """The change is that of the group's owner, and no advice claims that the host has too little memory."""
+    killed = situation(replace(event("oom_kill", limit_of_a_group=1), because=reason))
+    advice = advise("raise_memory_limit", killed)
+    assert advice is not None
+    assert change in advice.change
+    assert advise("ease_memory", killed) is None
+    assert advise("ease_memory", situation(event("oom_kill", limit_of_a_group=0))) is not None
 
 
 def test_every_rule_has_a_situation_here() -> None:
@@ -247,7 +271,7 @@ def test_gpu_headroom_is_unknown_without_the_frameworks_figures() -> None:
     """The driver's figure includes caches, so no machine may act on it; known figures still need consent."""
     unknown = advise("grow_micro_batch", FIRES["grow_micro_batch"])
     assert unknown is not None
-    assert (unknown.safety, "unknown" in unknown.because) == (Safety.ADVISE, True)
+    assert (unknown.safety, "check its memory first" in unknown.because) == (Safety.ADVISE, True)
     known = advise(
         "grow_micro_batch",
         replace(

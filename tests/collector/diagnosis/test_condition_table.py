@@ -17,7 +17,10 @@ KIND = EventKind(
 )
 NAMES = [Subject(name) for name in "abc"]
 ORDERS = [subjects(NAMES), subjects(NAMES[:2]), subjects(NAMES[::-1]), subjects(NAMES[1:])]
-ARRAYS = ("raised", "entering", "leaving", "suppressed", "since", "reported", "severity", "confidence", "seconds_left")
+ARRAYS = (
+    "raised", "entering", "leaving", "suppressed", "absent", "kept_until", "floor", "since", "reported", "severity",
+    "confidence", "seconds_left",
+)  # fmt: skip
 
 
 class NeverIdle(ConditionTable):
@@ -42,6 +45,7 @@ class Second:
     later: float  # seconds since the second before
     hides: bool  # conditions that are due have an active cause
     resumes: bool  # a condition from before a restart is seen again
+    keeps: bool  # conditions that are over stay raised for a while
 
 
 FLAGS = st.lists(st.booleans(), min_size=3, max_size=3)
@@ -52,10 +56,11 @@ SECONDS = st.builds(
     stays=st.just([False] * 3) | FLAGS,
     known=st.none() | FLAGS,
     severity=st.lists(st.sampled_from([1, 2]), min_size=3, max_size=3),
-    left=st.lists(st.sampled_from([float("nan"), 10.0, 900.0]), min_size=3, max_size=3),
+    left=st.lists(st.sampled_from([float("nan"), 0.0, 10.0, 900.0]), min_size=3, max_size=3),
     later=st.sampled_from([0.5, 1.0, 3.0, 90.0]),
     hides=st.booleans(),
     resumes=st.sampled_from([False, False, False, True]),
+    keeps=st.booleans(),
 )
 
 
@@ -80,18 +85,23 @@ def update(table: ConditionTable, second: Second, now: float) -> list[list[int]]
     table.align(claimed.subjects)
     if second.resumes:
         table.resume(0, restored(claimed.subjects.names[0]))
-    due, over = table.judge(claimed, now)
+    due, over, back = table.judge(claimed, now)
     for place in due:
         if second.hides:
             table.suppress(int(place), now + 5)
         else:
             table.mark_reported(claimed, int(place), now)
+    for place in back:
+        table.return_to(int(place))
     for place in over:
-        table.forget(int(place))
+        if second.keeps:
+            table.keep(int(place), now + 100)
+        else:
+            table.forget(int(place))
     changed = table.changed(claimed, now)
     for place in changed:
         table.mark_reported(claimed, int(place), now)
-    return [places.tolist() for places in (due, over, changed)]
+    return [places.tolist() for places in (due, over, back, changed)]
 
 
 def restored(subject: Subject) -> Event:
@@ -115,8 +125,11 @@ def test_idle_tables_behave_the_same(seconds: list[Second]) -> None:
 
 def test_a_table_is_idle_while_nothing_enters_or_is_raised() -> None:
     """It is idle at the start, and again after a condition is over and the entry level has lapsed."""
-    quiet = Second(0, [False] * 3, [False] * 3, None, [1] * 3, [float("nan")] * 3, 1.0, hides=False, resumes=False)
-    entered = Second(0, [True] * 3, [True] * 3, None, [1] * 3, [float("nan")] * 3, 1.0, hides=False, resumes=False)
+    unknown = [float("nan")] * 3
+    quiet, entered = (
+        Second(0, [on] * 3, [on] * 3, None, [1] * 3, unknown, 1.0, hides=False, resumes=False, keeps=False)
+        for on in (False, True)
+    )
     table, idle = ConditionTable(), []
     for now, second in enumerate([quiet, entered, entered, entered, quiet, quiet, quiet, quiet, quiet]):
         update(table, second, float(now))

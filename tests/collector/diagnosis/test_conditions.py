@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from flyball_collector.diagnosis.active_conditions import place_of
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.condition_table import REPORT_AGAIN_SECONDS
-from flyball_collector.diagnosis.conditions import FORGET_RESTORED_SECONDS, Conditions, place_of
+from flyball_collector.diagnosis.conditions import FORGET_RESTORED_SECONDS, Conditions
 from flyball_collector.diagnosis.event import Event, State
-from flyball_collector.diagnosis.kinds import EventKind, Group, Scope, Severity
+from flyball_collector.diagnosis.kinds import BY_NAME, EventKind, Group, Scope, Severity
 from flyball_collector.diagnosis.subject import Subject, Subjects, subjects
 
 SECOND = 10**9
@@ -298,3 +299,29 @@ def test_the_events_of_a_whole_fleet_come_in_batches() -> None:
     assert [len(batch) for batch in batches] == [128, 128, 44]
     assert [event for batch in batches for event in batch] == apply(Conditions(KINDS), 0, all_of_it)
     assert not list(Conditions(KINDS).batches([claims(CAUSE, of, [False] * 300)], START * SECOND))
+
+
+def test_severity_does_not_fall_when_a_forecast_comes_true() -> None:
+    """A critical forecast whose event is only a warning by itself stays critical until it is cleared."""
+    conditions = Conditions(KINDS)
+    apply(conditions, 0, claims(CAUSE, HOSTS, [True, False], severity=[2, 2], left=[50.0, 0.0]))
+    here = claims(CAUSE, HOSTS, [True, False], severity=[1, 1], left=[0.0, 0.0])
+    events = [event for second in range(50, 1000, 10) for event in apply(conditions, second, here)]
+    assert {event.severity for event in events} == {Severity.CRITICAL}
+    over = claims(CAUSE, HOSTS, [False, False])
+    apply(conditions, 1000, over)
+    (cleared,) = apply(conditions, 1010, over)
+    assert cleared.state is State.CLEARED
+    (again,) = apply(conditions, 1020, here)
+    assert again.severity is Severity.WARNING
+
+
+def test_what_was_predicted_has_at_least_the_severity_of_its_prediction() -> None:
+    """Pressure under a critical forecast of the host's memory is critical; under that of a GPU's it is a warning."""
+    exhaustion, pressure = BY_NAME["memory_exhaustion"], BY_NAME["memory_pressure"]
+    memories = subjects([Subject("a", resource="memory"), Subject("b", gpu="G2")], [0, 1])
+    conditions = Conditions()
+    forecast = claims(exhaustion, memories, [True, True], severity=[2, 2], left=[50.0, 50.0])
+    apply(conditions, 0, forecast, claims(pressure, HOSTS, [True, True]))
+    events = apply(conditions, 10, forecast, claims(pressure, HOSTS, [True, True]))
+    assert {event.subject.host: event.severity for event in events} == {"a": Severity.CRITICAL, "b": Severity.WARNING}

@@ -55,6 +55,12 @@ flyball_gpu_info{instance="alpha",driver="570",gpu="GPU-1",index="0",model="H100
 # HELP flyball_probe_unavailable Always 1. Its labels name a probe with unavailable readings, and the reason.
 # TYPE flyball_probe_unavailable gauge
 flyball_probe_unavailable{instance="alpha",probe="power",reason="denied"} 1
+# HELP flyball_host_run_info Always 1. Its labels name a run on the host and its user.
+# TYPE flyball_host_run_info gauge
+flyball_host_run_info{instance="alpha",run="r1",user="ann"} 1
+# HELP flyball_gpu_run_info Always 1. Its labels name a GPU and a run whose processes hold it; join on the label gpu.
+# TYPE flyball_gpu_run_info gauge
+flyball_gpu_run_info{instance="alpha",gpu="GPU-1",run="r1",user="ann"} 1
 # HELP flyball_gpu_process_memory_used_bytes GPU memory that a process holds.
 # TYPE flyball_gpu_process_memory_used_bytes gauge
 flyball_gpu_process_memory_used_bytes{instance="alpha",gpu="GPU-1",pid="42",rank="0",run="r1",user="ann"} 1024.0
@@ -67,6 +73,9 @@ flyball_run_steps_total{instance="alpha",rank="0",run="r1"} 2.0
 # HELP flyball_run_step_seconds_total Total duration of the reported steps.
 # TYPE flyball_run_step_seconds_total counter
 flyball_run_step_seconds_total{instance="alpha",rank="0",run="r1"} 0.5
+# HELP flyball_run_allocated_peak_bytes Most memory that the tensors of a rank held on its device, by its report.
+# TYPE flyball_run_allocated_peak_bytes gauge
+flyball_run_allocated_peak_bytes{instance="alpha",rank="0",run="r1"} 4096.0
 # HELP flyball_gpu_carrier Link. States: 0 down, 1 up.
 # TYPE flyball_gpu_carrier gauge
 flyball_gpu_carrier{instance="alpha",gpu="GPU-1"} 1.0
@@ -98,12 +107,12 @@ def apply(
 def small_fleet() -> Fleet:
     fleet = Fleet()
     extras = pb.Record(
-        steps=[pb.StepReport(run="r1", step=7, steps=2, step_seconds=0.5)],
+        steps=[pb.StepReport(run="r1", step=7, steps=2, step_seconds=0.5, allocated_peak_bytes=4096)],
         gpu_processes=[pb.GpuProcess(gpu="GPU-1", pid=42, memory_used_bytes=1024)],
     ).SerializeToString()
     columns = [Column(POWER, ("GPU-1",)), Column(POWER, ("GPU-2",)), Column(READ), Column(CARRIER, ("GPU-1",))]
     alpha = fleet.ensure("alpha")
-    alpha.tenancy = pb.Tenancy(members=[pb.Member(pid=42, run="r1", rank=0, user="ann")])
+    alpha.tenancy = pb.Tenancy(members=[pb.Member(pid=42, run="r1", rank=0, user="ann", gpus=["GPU-1"])])
     alpha.inventory = pb.Inventory(
         kernel="6.1", gpus=[pb.Gpu(uuid="GPU-1", index=0, model="H100", driver_version="570")]
     )
@@ -151,6 +160,20 @@ def test_both_formats_have_the_same_samples(format_: ExpositionFormat) -> None:
     snapshot = small_fleet().snapshot(NOW)
     found = samples_of(parsed(render_fleet(snapshot, format_, NOW), format_))
     assert found == samples_of(parse_text(GOLDEN))
+
+
+def test_runs_of_a_host_are_those_of_processes_and_of_reports() -> None:
+    """A run that only reports steps has no user; a run that has left the host has no series any more."""
+    fleet, writer = small_fleet(), FleetWriter()
+    other = pb.Record(steps=[pb.StepReport(run="r2", step=1, steps=1)]).SerializeToString()
+    apply(fleet, "alpha", [Column(READ)], [10], extras=other)
+    body = page(writer.render(fleet.snapshot(NOW), ExpositionFormat.TEXT, NOW), ExpositionFormat.TEXT)
+    assert b'flyball_host_run_info{instance="alpha",run="r2"} 1\n' in body
+    assert b'flyball_host_run_info{instance="alpha",run="r1",user="ann"} 1\n' in body
+    fleet.ensure("alpha").tenancy = pb.Tenancy()
+    body = page(writer.render(fleet.snapshot(NOW), ExpositionFormat.TEXT, NOW), ExpositionFormat.TEXT)
+    assert b"flyball_gpu_run_info" not in body
+    assert b'flyball_host_run_info{instance="alpha",run="r1"} 1\n' in body, "it still reports steps"
 
 
 def test_promtool_accepts_the_page() -> None:
@@ -237,6 +260,7 @@ def test_a_rendering_follows_the_fleet() -> None:
     apply(fleet, "alpha", [Column(POWER, ("GPU-9",))], [10])
     fleet.ensure("alpha").inventory = pb.Inventory(kernel="6.2")
     fleet.ensure("alpha").unavailable = ()
+    fleet.ensure("alpha").tenancy = None
     fleet.remove("beta")
     body = page(writer.render(fleet.snapshot(NOW), ExpositionFormat.TEXT, NOW), ExpositionFormat.TEXT)
     assert body == render_fleet(fleet.snapshot(NOW), ExpositionFormat.TEXT, NOW)

@@ -57,7 +57,7 @@ async def test_runs_are_listed_with_figures() -> None:
     (run,) = answer["runs"]
     assert (run["run"], run["ranks"], run["world_size"], run["hosts"], run["step"]) == ("r", 2, 2, ["a", "b"], 70)
     assert (run["step_median_seconds"], run["remaining_low_seconds"]) == (0.5, 3000.0)
-    assert (run["conditions"], run["severity"]) == (1, "warning")
+    assert (run["conditions"], run["own_conditions"], run["severity"]) == (4, 1, "critical")
 
 
 async def test_a_run_without_steps_is_listed() -> None:

@@ -66,7 +66,7 @@ async def test_a_run_is_a_page(page: Page) -> None:
             "kato2.005.0 ms84 in the last minute1,344"
         )
         await expect(page.locator(".card", has_text="Levels").last).to_contain_text("node0")
-        await expect(page.locator(".active")).to_contain_text("straggler")
+        await expect(page.locator("h3:has-text('problems of the run') + .active")).to_contain_text("straggler")
         await expect(page.locator(".ranks tbody tr")).to_have_count(4)
         await expect(page.locator(".ranks tbody tr").last).to_contain_text("warning")
         await expect(page.locator("h2", has_text="Timeline")).to_have_count(1)

@@ -5,8 +5,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from flyball_collector.adjustments.alerts import follow_adjustments
 from flyball_collector.adjustments.settings import AdjustmentsSettings
+from flyball_collector.adjustments.shown.alerts import follow_adjustments
 from flyball_collector.http.adjustment_testing import AdjustableTraining
 from flyball_collector.notify.outbox import NOTIFIED, WAITING
 from flyball_collector.notify.settings import NotifySettings

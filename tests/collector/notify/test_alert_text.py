@@ -46,6 +46,15 @@ def test_a_description_has_place_confidence_and_time_left() -> None:
     assert annotations(entry_of(event), Links())["summary"].startswith("Memory")
 
 
+def test_annotations_have_the_runs_and_the_page() -> None:
+    """The names of the runs with their users, without control characters, and the address of the subject's page."""
+    entry = entry_of(make_event())
+    texts = annotations(entry, Links("https://flyball.example", runs=lambda _: "llama\x1b (ada)"))
+    assert texts["run"] == "llama\N{REPLACEMENT CHARACTER} (ada)"
+    assert texts["page_url"] == "https://flyball.example/#/host/node-1"
+    assert annotations(entry, Links()).keys() == {"summary", "description"}
+
+
 def test_people_see_a_gpus_number_and_alerts_use_its_uuid() -> None:
     """A changed number does not make another alert."""
     gpu = "GPU-3f2a9c1e-52d0-4b7e-9c55-0d6b8f4a7e21"

@@ -10,6 +10,7 @@ import pytest
 import structlog
 
 from flyball_collector.diagnosis.kinds import Severity
+from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.notify.notifier import receiver_name
 from flyball_collector.notify.outbox import NOTIFIED, WAITING
 from flyball_collector.notify.settings import NotifySettings, WebhookSettings
@@ -196,6 +197,21 @@ async def test_a_silence_holds_raised_conditions(receiver: Receiver, store: Sqli
         ("n1", "memory_exhaustion", "cleared"),
         ("n1", "disk_full", "raised"),
     ]
+
+
+async def test_an_explained_condition_is_held_back(receiver: Receiver, store: SqliteStore) -> None:
+    """A GPU that overheats mutes what follows from it, until that is over; what ends meanwhile is never sent."""
+    hot = make_event("thermal_slowdown", "n1", severity=Severity.CRITICAL)
+    capped, gone = make_event("power_capped", "n1", at=1), make_event("power_capped", "n1", at=2, because="again")
+    neighbour = make_event("power_capped", at=3, subject=Subject("n1", "GPU-2"))
+    async with running(webhook(receiver), store) as made:
+        made.timeline.add_events([hot, gone, cleared(gone, after=1), capped, neighbour])
+        await until(lambda: made.outcomes() == {"delivered": 2, "inhibited": 2})
+        made.timeline.add_events([cleared(hot)])
+        await until(lambda: made.outcomes().get("delivered") == 4)
+    delivered = [(e["event"]["kind"], e["event"]["gpu"]) for p in receiver.posts() for e in p.json["events"]]
+    assert sorted(delivered[:2]) == [("power_capped", "GPU-2"), ("thermal_slowdown", "GPU-1")]
+    assert sorted(delivered[2:]) == [("power_capped", "GPU-1"), ("thermal_slowdown", "GPU-1")]
 
 
 async def test_a_new_receiver_gets_active_conditions(receiver: Receiver, store: SqliteStore) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.kinds import Severity
 from flyball_collector.notify.alert_text import Links
@@ -72,6 +74,18 @@ def test_active_alerts_are_sent_each_minute() -> None:
     assert counts == [0, 60, 120, 180]
 
 
+def test_active_alerts_are_sent_again_with_their_present_values() -> None:
+    """The time left of a minute ago would be wrong."""
+    event = make_event(seconds_left=600.0)
+    plan = AlertmanagerPlan(
+        60.0, Severity.WARNING, LINKS, lambda entry: msgspec.structs.replace(entry, seconds_left=300.0)
+    )
+    (first,) = alerts(due_message(plan, 0, [event], [event]))
+    (again,) = alerts(due_message(plan, 60, active=[event], notified={event.condition: "critical"}))
+    assert "10 min left" in first["annotations"]["description"]
+    assert "5 min left" in again["annotations"]["description"]
+
+
 def test_many_alerts_are_sent_in_parts() -> None:
     """A round with a thousand alerts takes several messages; a failed one is repeated."""
     events = [make_event(at=number / 10, host=f"n{number}") for number in range(450)]
@@ -136,6 +150,34 @@ def test_one_message_per_group_and_interval() -> None:
             if message.entries[0].kind == "host_lost":
                 break
     assert kinds == {19: "disk_full", 70: "host_lost"}
+
+
+def webhook_plan() -> WebhookPlan:
+    return WebhookPlan("w", ("kind",), 10.0, 60.0, LINKS)
+
+
+def test_less_than_a_minute_is_not_waited_for() -> None:
+    """A failure within a minute is sent at once, also within the interval of its group; later ones wait."""
+    plan, later, soon = webhook_plan(), make_event(seconds_left=300.0), make_event(host="b", seconds_left=59.0)
+    assert due_message(plan, 0, [later]) is None
+    assert due_message(plan, 9, [later]) is None
+    message = due_message(plan, 9, [later, soon])
+    assert message is not None
+    assert [entry.host for entry in message.entries] == ["b", "node-1"], "those that cannot wait come first"
+    plan.sent(message, at(9))
+    third = make_event(host="c", at=10, seconds_left=300.0)
+    assert due_message(plan, 30, [third]) is None, "the interval of the group has begun"
+    fourth = make_event(host="d", at=30, seconds_left=20.0)
+    assert due_message(plan, 30, [third, fourth]) is not None
+
+
+def test_time_that_runs_out_while_waiting_is_not_waited_for() -> None:
+    """The time that is left now counts; the end of a condition can wait."""
+    plan, event = webhook_plan(), make_event(seconds_left=65.0)
+    assert due_message(plan, 4, [event]) is None
+    assert due_message(plan, 6, [event]) is not None
+    over = cleared(make_event(host="b", seconds_left=5.0), after=1.0)
+    assert due_message(webhook_plan(), 2, [over]) is None
 
 
 def test_a_large_group_continues_at_once() -> None:

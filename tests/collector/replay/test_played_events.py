@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from flyball_collector.engine.player import Player, recording
-from flyball_collector.replay.csv_rows import read_rows
+from flyball_collector.replay.csv_rows import opened, rows
 from flyball_collector.replay.csv_series import CsvSeries, read
 from flyball_collector.replay.played_events import as_written, play_csv
 from flyball_collector.replay.sorted_rows import SortedRows
@@ -78,7 +78,9 @@ def test_a_file_gives_the_same_events_however_it_is_read(tmp_path: Path) -> None
     file.write_text("timestamp,worker,memory_used_ratio,step_seconds,step\n" + "\n".join(lines) + "\n")
 
     whole = [event for _, played in play_csv(read([file])) for event in played]
-    pieces = [event for _, played in play_csv(CsvSeries(SortedRows(read_rows(file, {}), 7), ())) for event in played]
+    with opened(file) as opened_file:
+        series = CsvSeries(SortedRows(rows(opened_file, str(file), {}), 7), ())
+    pieces = [event for _, played in play_csv(series) for event in played]
     player = Player(recording(list(read([file]).samples())))
     together = [event for _, played in player.play() for event in played]
 

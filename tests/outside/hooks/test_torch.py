@@ -1,5 +1,6 @@
 """Training scripts of torch under `flyball run`: they compute, fail and end as without it, and report their steps."""
 
+import contextlib
 import importlib.util
 import json
 import signal
@@ -7,12 +8,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from flyball_audit.finding import Severity
 from flyball_audit.review import review
 from flyball_audit.settings import Settings
+from tests.client.adjustments.adjusting_agent import AdjustingAgent, wait_until
 from tests.client.hooks.reports import (
     FLYBALL,
     SECONDS,
@@ -59,6 +62,46 @@ def test_a_script_computes_fails_and_ends_as_without_us(tmp_path: Path, reports:
     parts = [total(lines, name) for name in ("data_wait_seconds", "forward_backward", "optimizer", "checkpoint")]
     assert all(part > 0 for part in parts)
     assert sum(parts) <= total(lines, "step_seconds")
+
+
+def test_the_owner_may_let_workers_of_the_loader_be_changed(tmp_path: Path) -> None:
+    """By --policy. The change is made where an epoch of the loader that trains begins, and of no other one."""
+    end, agent = tmp_path / "end", AdjustingAgent(tmp_path / "agent.sock")
+    command = [FLYBALL, "run", "--policy", "auto", "--", sys.executable, str(HERE / "epochs.py"), str(end)]
+    with (
+        contextlib.closing(agent),
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(**variables(tmp_path))) as process,
+    ):
+        try:
+            wait_until("it reports", lambda: _of_kind(agent, "steps"))
+            agent.allow()
+            wait_until("it declares", lambda: agent.of_kind("able") and "loader_workers" in agent.values())
+            offer = _prepared(agent)
+            agent.commit(offer)
+            wait_until("it is applied", lambda: len(agent.answers(offer)) > 1)
+            assert (agent.answers(offer)[-1]["kind"], agent.answers(offer)[-1].get("observed")) == ("applied", 1)
+        finally:
+            end.touch()
+        output, _ = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0
+    assert (output.splitlines()[0], output.splitlines()[-1]) == ("0 0 2", "1 0 2")
+
+
+def _of_kind(agent: AdjustingAgent, kind: str) -> list[dict[str, Any]]:
+    """Return the messages of a kind; none before the process has connected."""
+    with contextlib.suppress(TimeoutError):
+        return agent.of_kind(kind)
+    return []
+
+
+def _prepared(agent: AdjustingAgent) -> str:
+    """Offer one worker until the process can make the change: on a busy machine an offer may come too late."""
+    for ahead in (60, 100, 200, 400, 800):
+        offer = agent.offer("loader_workers", 0, 1, agent.of_kind("steps")[-1]["step"] + ahead)
+        wait_until("it has answered", lambda: agent.answers(offer))  # noqa: B023  waited for
+        if agent.answers(offer)[0]["kind"] == "prepared":
+            return offer
+    raise AssertionError(f"not prepared: {agent.answers(offer)}")
 
 
 def test_ranks_of_torchrun_report_to_one_run(tmp_path: Path, reports: Reports) -> None:

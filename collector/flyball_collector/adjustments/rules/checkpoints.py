@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from flyball_collector.adjustments.declared_values import SharedValue
+from flyball_collector.adjustments.declared.declared_values import SharedValue
 from flyball_collector.adjustments.rules.rule import AdjustmentRule, RuleChange
-from flyball_collector.adjustments.run_case import RunCase
-from flyball_collector.adjustments.young_daly import best_steps, most_steps, seconds_between_failures
+from flyball_collector.adjustments.rules.run_case import RunCase
+from flyball_collector.adjustments.rules.young_daly import best_steps, most_steps, seconds_between_failures
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.number_format import duration
 

@@ -1,10 +1,10 @@
 """Heat and power: throttle first, pause only if that is not enough, and back."""
 
-from flyball_collector.adjustments.declared_values import SharedValue, number_of
+from flyball_collector.adjustments.declared.declared_values import SharedValue, number_of
 from flyball_collector.adjustments.rules.rule import AdjustmentRule, RuleChange
-from flyball_collector.adjustments.run_case import RunCase
-from flyball_collector.adjustments.run_situation import RunSituation
-from flyball_collector.adjustments.thresholds import BATTERY_THROTTLE, HEAT, THROTTLE_MARGIN
+from flyball_collector.adjustments.rules.run_case import RunCase
+from flyball_collector.adjustments.rules.thresholds import BATTERY_THROTTLE, HEAT, THROTTLE_MARGIN
+from flyball_collector.adjustments.situation.run_situation import RunSituation
 
 IDLE_SHARE = 0.2
 """Power of an idle GPU as a share of its power under load, by which throttling is weighed. Data-centre GPUs draw 50 to

@@ -1,10 +1,10 @@
 """Input of a rank: loader workers and prefetch."""
 
 from flyball_collector.adjustments.adjustment import Value
-from flyball_collector.adjustments.declared_values import SharedValue
+from flyball_collector.adjustments.declared.declared_values import SharedValue
 from flyball_collector.adjustments.rules.rule import AdjustmentRule, RuleChange
-from flyball_collector.adjustments.run_case import RunCase
-from flyball_collector.adjustments.thresholds import CORES, HOST_MEMORY_FREE
+from flyball_collector.adjustments.rules.run_case import RunCase
+from flyball_collector.adjustments.rules.thresholds import CORES, HOST_MEMORY_FREE
 from flyball_collector.advice.advice import Advice
 from flyball_collector.advice.situation import Situation
 from flyball_collector.diagnosis.event import Event

@@ -1,13 +1,13 @@
 """Memory of a rank: micro-batch, explicit reduction, activation checkpointing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from flyball_collector.adjustments.declared_values import SharedValue, number_of
-from flyball_collector.adjustments.memory_scaling import fixed_bytes, predict_peak
+from flyball_collector.adjustments.declared.declared_values import SharedValue, number_of
+from flyball_collector.adjustments.rules.memory_scaling import fixed_bytes, predict_peak
 from flyball_collector.adjustments.rules.rule import AdjustmentRule, RuleChange, gigabytes, percent
-from flyball_collector.adjustments.run_case import RunCase
-from flyball_collector.adjustments.run_situation import MemoryFault, RunSituation
-from flyball_collector.adjustments.thresholds import MEMORY
+from flyball_collector.adjustments.rules.run_case import RunCase
+from flyball_collector.adjustments.rules.thresholds import MEMORY
+from flyball_collector.adjustments.situation.run_situation import MemoryFault, RunSituation
 from flyball_collector.advice.amdahl import removal
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.number_format import duration
@@ -122,14 +122,22 @@ def peak_share(case: RunCase) -> float | None:
 
 def find_reduce_explicitly(case: RunCase, value: SharedValue) -> RuleChange | None:
     """Propose one explicit reduction near the memory limit: then a rank that runs out of memory can repeat its step."""
-    used, faults = peak_share(case), new_faults(case, value)
-    near = used is not None and used >= MEMORY.enter
-    if value.now is not False or case.world_size < 2 or not (near or faults):
+    if value.now is not False or case.world_size < 2:
         return None
-    because = (
-        f"rank {faults[-1].rank} ran out of memory" if faults else f"a rank uses up to {percent(used or 0)} of its GPU"
-    )
-    return RuleChange(to=True, because=because, gain=(0.9, 1.0))
+    because = next(_nearness(case, value), "")
+    return RuleChange(to=True, because=because, gain=(0.9, 1.0)) if because else None
+
+
+def _nearness(case: RunCase, value: SharedValue) -> Iterator[str]:
+    """Yield why a rank may soon run out of memory. Against a forecast, the smaller micro-batch comes first."""
+    used, faults, events = peak_share(case), new_faults(case, value), exhaustion(case.situation)
+    if faults:
+        yield f"rank {faults[-1].rank} ran out of memory"
+    if used is not None and used >= MEMORY.enter:
+        yield f"a rank uses up to {percent(used)} of its GPU"
+    micro = case.of("micro_batch")
+    if events and micro is not None and not case.unanswered(events, micro.name):
+        yield f"memory of {events[0].words()} is still forecast to run out, with a smaller micro-batch too"
 
 
 def find_reduce_overlapped(case: RunCase, value: SharedValue) -> RuleChange | None:
@@ -235,7 +243,10 @@ RULES = (
     AdjustmentRule(
         name="reduce_explicitly",
         lever="explicit_reduction",
-        evidence="the peak of a rank reaches 90 % of its GPU, or a rank ran out of memory",
+        evidence=(
+            "the peak of a rank reaches 90 % of its GPU, a rank ran out of memory, or a forecast stays after the "
+            "micro-batch was reduced"
+        ),
         change="slices without collectives and one explicit reduction, so that a rank can repeat its step",
         inverse="`reduce_overlapped`",
         safety=1,

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from math import sqrt
 
 from flyball_collector.adjustments.adjustment import Adjustment, Value
-from flyball_collector.adjustments.declared_values import DeclaringRun, SharedValue
-from flyball_collector.adjustments.dry_run import DryRun, dry_run
+from flyball_collector.adjustments.declared.declared_values import DeclaringRun, SharedValue
 from flyball_collector.adjustments.proposal import Proposal, RefusedChange
 from flyball_collector.adjustments.rules.catalogue import RULES
+from flyball_collector.adjustments.rules.dry_run import DryRun, dry_run
 from flyball_collector.adjustments.rules.rule import AdjustmentRule, RuleChange
-from flyball_collector.adjustments.run_case import RunCase, run_case
-from flyball_collector.adjustments.run_situation import RunSituation
-from flyball_collector.adjustments.thresholds import LEAST_GAIN
-from flyball_collector.adjustments.trials import barred
+from flyball_collector.adjustments.rules.run_case import RunCase, run_case
+from flyball_collector.adjustments.rules.thresholds import LEAST_GAIN
+from flyball_collector.adjustments.rules.trials import barred
+from flyball_collector.adjustments.situation.run_situation import RunSituation
 from flyball_collector.adjustments.values import same_value
 
 GAP_SECONDS = 30.0

@@ -1,9 +1,9 @@
 """Settings that act at the next start. Only people decide about them."""
 
 from flyball_collector.adjustments.adjustment import Value
-from flyball_collector.adjustments.declared_values import SharedValue
+from flyball_collector.adjustments.declared.declared_values import SharedValue
 from flyball_collector.adjustments.rules.rule import AdjustmentRule, RuleChange
-from flyball_collector.adjustments.run_case import RunCase
+from flyball_collector.adjustments.rules.run_case import RunCase
 
 BETTER_PRECISION = ("bf16", "bfloat16", "bf16-mixed", "tf32")
 """Names of formats with the range of fp32, best first. Lightning and Transformers use these."""

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from flyball_collector.adjustments.adjustment import Value
-from flyball_collector.adjustments.declared_values import SharedValue
-from flyball_collector.adjustments.run_case import RunCase
+from flyball_collector.adjustments.declared.declared_values import SharedValue
+from flyball_collector.adjustments.rules.run_case import RunCase
 from flyball_collector.diagnosis.event import Event
 
 REVERSAL_SECONDS = 1800.0

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from flyball_collector.adjustments.declared_values import SharedValue
+from flyball_collector.adjustments.declared.declared_values import SharedValue
 from flyball_collector.adjustments.rules.rule import AdjustmentRule, RuleChange, percent
-from flyball_collector.adjustments.run_case import RunCase
-from flyball_collector.adjustments.thresholds import CALLS_PER_SAMPLE, SERVICE
+from flyball_collector.adjustments.rules.run_case import RunCase
+from flyball_collector.adjustments.rules.thresholds import CALLS_PER_SAMPLE, SERVICE
 from flyball_collector.advice.advice import Gain
 from flyball_collector.advice.amdahl import removal
 from flyball_collector.advice.levers import PUBLISHED, SampleTime, expect

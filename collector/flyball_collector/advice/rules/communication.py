@@ -2,7 +2,7 @@
 
 from flyball_collector.advice.advice import Effort, Gain, Safety
 from flyball_collector.advice.amdahl import removal
-from flyball_collector.advice.rule import AdviceDraft, Rule, share
+from flyball_collector.advice.rule import AdviceDraft, Rule, share, shares
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
 
@@ -75,7 +75,8 @@ def find_bind_numa(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
     """Advise binding ranks to the socket of their GPU."""
     remote = s.evidence("remote_pages_ratio")
     return AdviceDraft(
-        because=f"{share(remote)} of new memory pages come from the other socket",
+        because=shares(("{} of new memory pages come from the other socket", remote))
+        or s.first_reason(s.events("bottleneck_numa")),
         evidence={"remote_pages_ratio": remote},
         change="at the next start, bind each rank to the cores and memory of its GPU's socket",
         gain=Gain(1.01, 1.10),

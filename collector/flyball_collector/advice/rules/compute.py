@@ -2,7 +2,7 @@
 
 from flyball_collector.advice.advice import Effort, Gain, Safety
 from flyball_collector.advice.amdahl import removal
-from flyball_collector.advice.rule import AdviceDraft, Rule, share
+from flyball_collector.advice.rule import AdviceDraft, Rule, share, shares
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
 
@@ -20,7 +20,7 @@ def find_fuse_host_work(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
     if gain is None:
         return None
     return AdviceDraft(
-        because=f"the launching thread is at its limit; the GPUs idle {share(s.idle_share)} of the time",
+        because=shares(("the launching thread is at its limit; the GPUs idle {} of the time", s.idle_share)),
         evidence={"gpu_idle_ratio": s.idle_share},
         change="launch fewer kernels from Python: fuse operations, compile the model, or record CUDA graphs",
         gain=gain,
@@ -34,7 +34,7 @@ def find_remove_syncs(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
     if gain is None:
         return None
     return AdviceDraft(
-        because=f"GPU and host wait for each other at each step; the GPUs idle {share(s.idle_share)} of the time",
+        because=shares(("GPU and host wait for each other at each step; the GPUs idle {} of the time", s.idle_share)),
         evidence={"gpu_idle_ratio": s.idle_share},
         change="read losses and norms from the GPU (.item(), .cpu(), print) only every 50 steps",
         proposed={"log_every_steps": 50},
@@ -50,13 +50,9 @@ def find_grow_micro_batch(s: Situation, _: AdviceSettings) -> AdviceDraft | None
         return None
     divisible = s.accumulation_steps is not None and s.accumulation_steps >= 2 and s.accumulation_steps % 2 == 0
     known = bool(fits) and divisible
-    headroom = "unknown" if fits is None else "sufficient"
     same = "halve the accumulation" if divisible else "reduce the accumulation so that the global batch stays the same"
     return AdviceDraft(
-        because=(
-            f"the GPU is {share(s.gpu_busy_share)} busy at {share(s.gpu_power_share)} of its power limit; "
-            f"memory headroom: {headroom}"
-        ),
+        because=_small_batch(s, fits),
         evidence={
             "gpu_busy_ratio": s.gpu_busy_share,
             "gpu_power_ratio": s.gpu_power_share,
@@ -69,6 +65,13 @@ def find_grow_micro_batch(s: Situation, _: AdviceSettings) -> AdviceDraft | None
         safety=Safety.CONSENT if known else Safety.ADVISE,
         caution="results stay equal only with a loss over all tokens, without batch norm and in-batch negatives",
     )
+
+
+def _small_batch(s: Situation, fits: bool | None) -> str:
+    """Describe how little a GPU does, and whether there is memory for more."""
+    use = shares(("the GPU is {} busy", s.gpu_busy_share), ("it draws {} of its power limit", s.gpu_power_share))
+    known = use or s.first_reason(s.events("bottleneck_small_batch"))
+    return f"{known}; there is enough memory" if fits else f"{known}; check its memory first"
 
 
 def _doubled_fits(s: Situation) -> bool | None:
@@ -87,9 +90,10 @@ def find_profile_kernels(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
     if not (low_power or low_use):
         return None
     return AdviceDraft(
-        because=(
-            f"the GPU is {share(s.gpu_busy_share)} busy, but at {share(s.gpu_power_share)} of its power limit and with "
-            f"{share(s.sm_active_share)} of its compute units active"
+        because=shares(
+            ("the GPU is {} busy", s.gpu_busy_share),
+            ("but it draws {} of its power limit", s.gpu_power_share),
+            ("{} of its compute units are active", s.sm_active_share),
         ),
         evidence={"gpu_power_ratio": s.gpu_power_share, "sm_active_ratio": s.sm_active_share},
         change="profile some steps; look for kernels shorter than their launch (5 to 20 µs), and for waits inside them",
@@ -119,6 +123,17 @@ def find_release_gpu(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
         because=f"{len(events)} of {max(s.gpus, len(events))} GPUs are held but idle; no other condition explains it",
         evidence={"idle_gpus": float(len(events))},
         change="check whether the run still needs these GPUs; end forgotten processes",
+    )
+
+
+def find_raise_use(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
+    """Advise finding what a GPU waits for that works steadily but only part of the time."""
+    return AdviceDraft(
+        because=s.first_reason(s.events("bottleneck_low_use")),
+        change=(
+            "profile a few steps: look for gaps between kernels (input, copies, synchronisation, small kernels); then "
+            "raise the micro-batch or the number of loader workers, or let two jobs share the GPU"
+        ),
     )
 
 
@@ -180,5 +195,14 @@ RULES = (
         safety=Safety.ADVISE,
         source="common practice of GPU clusters; no published figure",
         find=find_release_gpu,
+    ),
+    Rule(
+        name="raise_use",
+        description="A GPU works steadily, but only part of the time.",
+        kinds=("bottleneck_low_use",),
+        effort=Effort.CODE,
+        safety=Safety.ADVISE,
+        source="smdebug's profiler rule on low GPU utilisation",
+        find=find_raise_use,
     ),
 )

@@ -1,7 +1,7 @@
 """Temperature, power and broken hardware."""
 
 from flyball_collector.advice.advice import Effort, Gain, Safety
-from flyball_collector.advice.rule import AdviceDraft, Rule, share
+from flyball_collector.advice.rule import AdviceDraft, Rule, shares
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
 from flyball_collector.diagnosis.event import Event
@@ -16,7 +16,6 @@ def find_improve_cooling(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
     return AdviceDraft(
         because=s.first_reason(events),
         change="check fans, filters, airflow and exhaust from neighbours; until then, lower the power limit slightly",
-        evidence={"seconds_left": events[0].seconds_left},
     )
 
 
@@ -124,7 +123,8 @@ def find_use_mains(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
     if s.power_source != "battery":
         return None
     return AdviceDraft(
-        because=f"the machine runs on battery; {share(s.gpu_power_share)} of the power limit is used",
+        because=shares(("the machine runs on battery; {} of the GPUs' power limit is used", s.gpu_power_share))
+        or "the machine runs on battery",
         change="connect the machine to mains before a long run",
         confidence=0.9,
     )

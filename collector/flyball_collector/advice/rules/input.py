@@ -2,7 +2,7 @@
 
 from flyball_collector.advice.advice import Effort, Gain, Safety
 from flyball_collector.advice.amdahl import removal
-from flyball_collector.advice.rule import AdviceDraft, Rule, share
+from flyball_collector.advice.rule import AdviceDraft, Rule, share, shares
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
 from flyball_collector.advice.workers import more_workers
@@ -25,7 +25,9 @@ def find_more_workers(s: Situation, settings: AdviceSettings) -> AdviceDraft | N
     added, room = found
     basis = "assumed" if room.assumed else "measured"
     return AdviceDraft(
-        because=f"{share(s.data_wait_share)} of each step waits for input; the CPU is {share(s.cpu_busy_share)} busy",
+        because=shares(
+            ("{} of each step waits for input", s.data_wait_share), ("the CPU is {} busy", s.cpu_busy_share)
+        ),
         evidence={"data_wait_ratio": s.data_wait_share, "cpu_busy_ratio": s.cpu_busy_share},
         change=(
             f"add up to {added} loader workers from the next epoch; start with two, stop if steps get no faster; each "
@@ -44,11 +46,14 @@ def find_more_workers(s: Situation, settings: AdviceSettings) -> AdviceDraft | N
 def find_faster_storage(s: Situation, settings: AdviceSettings) -> AdviceDraft | None:
     """Advise faster storage if input waits for the disk."""
     gain = _waiting(s, settings)
-    if gain is None and s.gpus:
+    if not s.trains or (gain is None and s.gpus):
         return None  # the wait costs no GPU time
     stalled = s.io_stalled_share if s.io_stalled_share is not None else s.evidence("io_pressure_full_ratio")
     return AdviceDraft(
-        because=f"all tasks stalled for I/O {share(stalled)} of the time; the disk is {share(s.disk_busy_share)} busy",
+        because=shares(
+            ("all tasks stalled for I/O {} of the time", stalled), ("the disk is {} busy", s.disk_busy_share)
+        )
+        or s.first_reason(s.events("bottleneck_disk")),
         evidence={
             "io_stalled_ratio": stalled,
             "disk_busy_ratio": s.disk_busy_share,
@@ -63,7 +68,8 @@ def find_faster_storage(s: Situation, settings: AdviceSettings) -> AdviceDraft |
 def find_cheaper_preprocessing(s: Situation, settings: AdviceSettings) -> AdviceDraft | None:
     """Advise cheaper preprocessing if input waits for the CPU: more workers would not help."""
     gain = _waiting(s, settings)
-    if (gain is None and s.gpus) or s.cpu_busy_share is None or s.cpu_busy_share < 0.8:
+    no_loss = gain is None and s.gpus  # the wait costs no GPU time
+    if not s.trains or no_loss or s.cpu_busy_share is None or s.cpu_busy_share < 0.8:
         return None
     steps = "" if s.data_wait_share is None else f" while {share(s.data_wait_share)} of each step waits for input"
     return AdviceDraft(

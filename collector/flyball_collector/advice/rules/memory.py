@@ -5,13 +5,6 @@ from flyball_collector.advice.rule import AdviceDraft, Rule, share
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
 from flyball_collector.diagnosis.event import Event
-from flyball_collector.diagnosis.number_format import duration
-
-
-def _left(event: Event) -> str:
-    if event.seconds_left is None:
-        return "soon"
-    return f"in about {duration(event.seconds_left)}" if event.seconds_left >= 1 else "now"
 
 
 def _where(events: tuple[Event, ...], *, gpu: bool) -> tuple[Event, ...]:
@@ -24,7 +17,6 @@ def find_checkpoint_now(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
     first = min(events, key=lambda event: event.seconds_left if event.seconds_left is not None else 0.0)
     return AdviceDraft(
         because=s.reason_of(first, events),
-        evidence={"seconds_left": first.seconds_left},
         change="write a checkpoint at the next step boundary",
         caution="keep older checkpoints: memory errors may corrupt the newest",
     )
@@ -36,8 +28,7 @@ def find_shrink_micro_batch(s: Situation, _: AdviceSettings) -> AdviceDraft | No
     if not events:
         return None
     return AdviceDraft(
-        because=f"memory of {s.subject_words(events)} will run out {_left(events[0])}",
-        evidence={"seconds_left": events[0].seconds_left},
+        because=f"memory of {s.subject_words(events)} will run out",
         change="halve the micro-batch and double the accumulation, on all ranks at the same step",
         proposed={"micro_batch_factor": 0.5, "accumulation_factor": 2.0},
         events=events,
@@ -88,26 +79,54 @@ def find_recycle_workers(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
 
 def find_ease_memory(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
     """Advise less memory use if the host has too little memory."""
-    kinds = ("memory_pressure", "bottleneck_memory", "bottleneck_swap", "oom_kill")
-    events = (*s.events(*kinds), *_where(s.events("memory_exhaustion"), gpu=False))
+    kinds = ("memory_pressure", "bottleneck_memory", "bottleneck_swap")
+    kills = tuple(event for event in s.events("oom_kill") if event not in _at_a_limit(s))
+    events = (*s.events(*kinds), *kills, *_where(s.events("memory_exhaustion"), gpu=False))
     if not events:
         return None
     available = s.memory_available_bytes
-    free = "unknown" if available is None else f"{available / 1e9:.1f} GB"
+    free = "" if available is None else f"; memory available: {available / 1e9:.1f} GB"
     return AdviceDraft(
-        because=f"{', '.join(sorted({e.kind.name.replace('_', ' ') for e in events}))}; memory available: {free}",
+        because=", ".join(sorted({e.kind.name.replace("_", " ") for e in events})) + free,
         evidence={"memory_available_bytes": available, "workers": None if s.workers is None else float(s.workers)},
         change="use fewer loader workers or a shorter prefetch from the next epoch; enlarge /dev/shm if it is full",
         events=events,
     )
 
 
+def find_raise_limit(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
+    """Advise a higher limit if a control group's limit killed a process. More memory of the host would not help."""
+    events = _at_a_limit(s)
+    if not events:
+        return None
+    reason = events[0].because
+    raised = next((change for part, change in _LIMITS if part in reason), "raise the limit (`memory.max`) of the group")
+    return AdviceDraft(
+        because=s.first_reason(events),
+        evidence={name: events[0].evidence.get(name) for name in ("limit_bytes", "used_bytes")},
+        change=f"{raised}, or use fewer loader workers and a shorter prefetch",
+        events=events,
+    )
+
+
+_LIMITS = (
+    ("Slurm job", "give the job more memory (`--mem` or `--mem-per-gpu`)"),
+    ("pod ", "raise the container's memory limit and request (`resources.limits.memory`, `resources.requests.memory`)"),
+    (".service", "raise `MemoryMax=` of the unit"),
+    ("container ", "raise the memory limit of the container (`--memory`)"),
+)
+"""How a limit is raised, by the owner of the group as the condition names it."""
+
+
+def _at_a_limit(s: Situation) -> tuple[Event, ...]:
+    return tuple(event for event in s.events("oom_kill") if event.evidence.get("limit_of_a_group") == 1)
+
+
 def find_free_disk(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
     """Advise to free space on a file system that fills up."""
     events = s.events("disk_full")
     return AdviceDraft(
-        because=f"{events[0].subject.resource} is full {_left(events[0])}",
-        evidence={"seconds_left": events[0].seconds_left},
+        because=s.first_reason(events),
         change="delete old checkpoints and logs, or keep fewer of them; a checkpoint that is cut off cannot be used",
         caution="keep the newest checkpoint that is known to be complete",
     )
@@ -168,6 +187,15 @@ RULES = (
         safety=Safety.SAFE,
         source="systemd's oomd.conf(5); Linux kernel, accounting/psi",
         find=find_ease_memory,
+    ),
+    Rule(
+        name="raise_memory_limit",
+        description="A control group has reached its memory limit: that of a job, pod, container or service.",
+        kinds=("oom_kill",),
+        effort=Effort.SETTING,
+        safety=Safety.ADVISE,
+        source="Linux kernel, admin-guide/cgroup-v2 (memory.events); the Slurm, Kubernetes and systemd manuals",
+        find=find_raise_limit,
     ),
     Rule(
         name="free_disk",

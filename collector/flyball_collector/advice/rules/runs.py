@@ -3,10 +3,12 @@
 from flyball_collector.advice.advice import Effort, Gain, Safety
 from flyball_collector.advice.amdahl import MOST, removal
 from flyball_collector.advice.checkpoints import best_interval, between_failures, overhead
-from flyball_collector.advice.rule import AdviceDraft, Rule, share
+from flyball_collector.advice.rule import AdviceDraft, Rule, share, shares
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
 from flyball_collector.diagnosis.event import Event
+
+_MARKED = 0.6  # share of a stall that sections of the step explain
 
 
 def _slowdown(event: Event) -> Gain | None:
@@ -58,7 +60,7 @@ def find_balance_load(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
     """Advise balancing the work of the ranks."""
     spread = s.evidence("work_spread_ratio")
     return AdviceDraft(
-        because=f"the work of the ranks differs by {share(spread)}",
+        because=shares(("the work of the ranks differs by {}", spread)) or s.first_reason(s.events("load_imbalance")),
         evidence={"work_spread_ratio": spread},
         change="bucket samples by length or pack them, so that all ranks get the same number of tokens",
         gain=removal(min(spread, 0.9), (0.2, 1.0)) if spread is not None else None,
@@ -71,6 +73,23 @@ def find_look_at_outliers(s: Situation, _: AdviceSettings) -> AdviceDraft | None
     return AdviceDraft(
         because=s.events("step_outliers")[0].because or "single steps take many times as long as usual",
         change="check what happens in these steps: evaluation, checkpoints, logging, garbage collection, recompilation",
+    )
+
+
+def find_look_at_stalls(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
+    """Advise finding what stops a run in regular distance, or doing it more rarely or in parallel."""
+    lost, marked = s.evidence("lost_ratio"), s.evidence("marked_ratio")
+    known = marked is not None and marked >= _MARKED
+    return AdviceDraft(
+        because=s.first_reason(s.events("periodic_stalls")),
+        evidence={"lost_ratio": lost, "marked_ratio": marked},
+        change=(
+            "save in parallel with the training, or save and evaluate more rarely"
+            if known
+            else "look for what runs as often as this: saving, evaluation, garbage collection, a cron job of a host, a "
+            "scan of the storage; capture stacks during a stall"
+        ),
+        gain=removal(min(lost, 0.9), (0.2, 1.0)) if lost is not None else None,
     )
 
 
@@ -185,6 +204,15 @@ RULES = (
         safety=Safety.ADVISE,
         source="smdebug's profiler rule on step outliers",
         find=find_look_at_outliers,
+    ),
+    Rule(
+        name="look_at_stalls",
+        description="All ranks of a run stop again and again, in regular distance.",
+        kinds=("periodic_stalls",),
+        effort=Effort.CODE,
+        safety=Safety.ADVISE,
+        source="measured share of the time; no published figure",
+        find=find_look_at_stalls,
     ),
     Rule(
         name="capture_stacks",

@@ -3,7 +3,7 @@
 from flyball_collector.advice.advice import Effort, Gain, Safety
 from flyball_collector.advice.amdahl import removal
 from flyball_collector.advice.levers import Levers, SampleTime, expect
-from flyball_collector.advice.rule import AdviceDraft, Rule, share
+from flyball_collector.advice.rule import AdviceDraft, Rule, share, shares
 from flyball_collector.advice.settings import AdviceSettings
 from flyball_collector.advice.situation import Situation
 from flyball_collector.advice.workers import more_workers
@@ -49,7 +49,9 @@ def find_batch_calls(s: Situation, settings: AdviceSettings) -> AdviceDraft | No
         return None
     count = "many small calls" if calls is None else f"{calls:.0f} calls"
     return AdviceDraft(
-        because=f"{share(service_share(s))} of the time is spent in {count} for each sample, one after the other",
+        because=shares(
+            (f"{{}} of the time is spent in {count} for each sample, one after the other", service_share(s))
+        ),
         evidence={"service_ratio": service_share(s), "calls_per_sample": calls, "call_seconds": s.call_seconds},
         change="send the items of a sample in 2 to 4 calls (a batch endpoint, a pipeline, a single query)",
         proposed={"calls_per_sample": _INTO},
@@ -75,9 +77,10 @@ def find_tune_pool(s: Situation, settings: AdviceSettings) -> AdviceDraft | None
     waits = s.pool_wait_share is not None and s.pool_wait_share >= 0.05
     if found is None or not (opens_each or waits):
         return None
-    opened = "" if fresh is None else f"; {fresh:.0f} connections are opened a second"
+    waiting = shares(("calls wait for a connection {} of their time", s.pool_wait_share))
+    opened = "" if fresh is None else f"{fresh:.0f} connections are opened a second"
     return AdviceDraft(
-        because=f"calls wait for a connection {share(s.pool_wait_share)} of their time{opened}",
+        because="; ".join(filter(None, (waiting, opened))),
         evidence={"pool_wait_ratio": s.pool_wait_share, "connections_opened_per_second": fresh},
         change=(
             "keep as many connections open in a pool as there are calls in flight, growing it by a quarter at a time; "
@@ -98,7 +101,7 @@ def find_parallel_workers(s: Situation, settings: AdviceSettings) -> AdviceDraft
         return None
     added, room = more
     return AdviceDraft(
-        because=f"the CPU is {share(s.cpu_busy_share)} busy; calls take {share(service_share(s))} of the time",
+        because=shares(("the CPU is {} busy", s.cpu_busy_share), ("calls take {} of the time", service_share(s))),
         evidence={"cpu_busy_ratio": s.cpu_busy_share, "service_ratio": service_share(s), "cores": s.cores},
         change=(
             f"process samples with up to {added} more workers from the next epoch, each with its own session and "

@@ -2,9 +2,9 @@
 
 from flyball_collector.diagnosis.detector import Detector
 from flyball_collector.diagnosis.forecast.disk import DiskFull
-from flyball_collector.diagnosis.forecast.fill_forecast import FillRules
+from flyball_collector.diagnosis.forecast.fill_rules import SPARSE_RULES, FillRules
 from flyball_collector.diagnosis.forecast.leak import MemoryLeak
-from flyball_collector.diagnosis.forecast.memory import SPARSE_RULES, MemoryExhaustion
+from flyball_collector.diagnosis.forecast.memory import MemoryExhaustion
 from flyball_collector.diagnosis.forecast.pressure import MemoryPressure
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.stuck_telemetry import StuckTelemetry

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
-from flyball_collector.diagnosis.forecast.fill_forecast import RINGS, FillForecast, FillForecaster, FillRules
+from flyball_collector.diagnosis.forecast.fill_forecast import RINGS, FillForecast, FillForecaster
+from flyball_collector.diagnosis.forecast.fill_rules import FillRules
 from flyball_collector.diagnosis.forecast.history import History
 from flyball_collector.diagnosis.forecast.joined_subjects import source_of
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings

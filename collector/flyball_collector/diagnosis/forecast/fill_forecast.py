@@ -13,7 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from flyball_collector.diagnosis.forecast.fill_rules import FillRules
 from flyball_collector.diagnosis.forecast.history import History, HistorySlice, MinMaxRing
+from flyball_collector.diagnosis.forecast.straight_growth import StraightGrowth
 from flyball_collector.diagnosis.forecast.trend import Trend, theil_sen, walk
 
 Floats = NDArray[np.float64]
@@ -45,31 +47,6 @@ LEAST_ROOM = 1e-3
 """Share of the capacity. Growth is compared with at least this much room."""
 
 
-@dataclass(frozen=True, slots=True)
-class FillRules:
-    """Thresholds for growth to count as filling up."""
-
-    covered: float = 3.0  # growth, as a multiple of the room left
-    level: float = 0.92  # below this use nothing is reported …
-    hasty_level: float = 0.92  # … or below this use, if the resource is full within so few readings …
-    haste: float = 2.0  # … that waiting for more certainty is too late …
-    hasty_even: bool = True  # … and its steps are similar and do not get smaller
-    few: int = 6  # readings of the shortest fit; all of them must rise
-    steady: float = 0.8  # least growth of the newer half, relative to the older half
-    begun: float = 0.25  # least growth of the older half, relative to the newer half: excludes a single recent jump
-    unslowed: float = 0.6  # median of the newest steps, relative to the newest third: excludes a last jump and a rest
-    jump: float = 0.2  # largest step, as a share of the growth
-    drift: float = 3.5  # growth, as a multiple of a random walk with the same steps
-    novel: float = 1.0  # use above the earlier maximum, as a multiple of the room left
-    least_gain: float = 0.01  # of the capacity
-    horizon_seconds: float = 7200.0
-
-    @property
-    def least_level(self) -> float:
-        """The use below which nothing is reported at all."""
-        return min(self.level, self.hasty_level)
-
-
 class ScaleForecast(NamedTuple):
     """The forecast of one scale; the fields are those of `FillForecast`."""
 
@@ -99,19 +76,32 @@ class FillForecaster:
     The newest readings are evaluated each time, a ring only when it begins a slot.
     """
 
-    def __init__(self, history: History, rules: FillRules, sparse_rules: FillRules | None = None) -> None:
-        """Set the rules. `sparse_rules` applies to rows with long times between readings."""
+    def __init__(
+        self,
+        history: History,
+        rules: FillRules,
+        sparse_rules: FillRules | None = None,
+        straight: StraightGrowth | None = None,
+    ) -> None:
+        """Set the rules. `sparse_rules` applies to rows with long times between readings, `straight` to the others."""
         self._history = history
         self.rules, self.sparse_rules = rules, sparse_rules or rules
+        self._straight = straight
         self._stairs = replace(rules, horizon_seconds=STAIRS_HORIZON)
-        self._numbers = [-1] * len(history.rings)
+        self._rings = tuple(ring for ring in history.rings if ring.period >= RINGS[0][0])
+        self._numbers = [-1] * len(self._rings)
 
-    def judge(self, use: Floats, now: float, least_span: Floats | None = None) -> FillForecast:
-        """Forecast after the history has taken this use. `least_span`: seconds of growth required for each row."""
+    def judge(
+        self, use: Floats, now: float, least_span: Floats | None = None, straight_span: Floats | None = None
+    ) -> FillForecast:
+        """Forecast after the history has taken this use.
+
+        `least_span`: seconds of growth required for each row; `straight_span`: the same for straight growth.
+        """
         result = FillForecast(np.zeros(len(use), dtype=bool), *(np.full(len(use), np.nan) for _ in range(5)))
         high = use >= min(self.rules.least_level, self.sparse_rules.least_level)
-        rings = [ring for ring, number in zip(self._history.rings, self._numbers, strict=True) if ring.number != number]
-        self._numbers = [ring.number for ring in self._history.rings]
+        rings = [ring for ring, number in zip(self._rings, self._numbers, strict=True) if ring.number != number]
+        self._numbers = [ring.number for ring in self._rings]
         self._judge_ladder(result, high, use, now, least_span)
         some = np.flatnonzero(high & self._may_fill(use, rings))
         interval = now - self._history.newest.back(1, some)[0]  # between the readings of each row
@@ -122,7 +112,28 @@ class FillForecaster:
             for part, places in self._scales(rows, use[rows], spans, rings, rules) if len(rows) else ():
                 found = _fit(part, use[rows[places]], interval[chosen][places], rules)
                 self._note(result, rows[places], found, use, now, rules)
+        if self._straight is not None:
+            self._judge_straight(self._straight, result, use, now, straight_span)
         return result
+
+    def _judge_straight(
+        self, straight: StraightGrowth, result: FillForecast, use: Floats, now: float, span: Floats | None
+    ) -> None:
+        """Add the forecasts of straight growth. They know their own error, so they replace those of other rules."""
+        interval = self._history.newest.interval
+        judged = (interval < SPARSE_SECONDS) | (self.sparse_rules is self.rules)
+        spans = np.zeros(len(use)) if span is None else span
+        for found in straight.judge(use, judged, interval, now, spans):
+            new = self._is_new(found.rows, use[found.rows], now - found.fit.span, straight.rules.novel)
+            at, fit = found.rows[new], found.fit
+            result.enters[at] = True
+            room = np.maximum(1 - use[found.rows], 0.0)
+            for into, numbers in (
+                (result.left, room / fit.slope), (result.left_low, room / fit.slope_high),
+                (result.left_high, room / fit.slope_low), (result.span, fit.span),
+                (result.covered, fit.gain / np.maximum(fit.room, LEAST_ROOM)),
+            ):  # fmt: skip
+                into[at] = numbers[new]
 
     def _may_fill(self, use: Floats, rings: Sequence[MinMaxRing]) -> Flags:
         """Return the rows that grew enough since their lowest reading. This cheap check covers all rows."""
@@ -181,7 +192,7 @@ class FillForecaster:
     ) -> None:
         """Keep the nearest forecast of all scales."""
         nearer = np.flatnonzero(found.holds & ~(result.left[rows] <= found.left))
-        new = self._is_new(rows[nearer], use[rows[nearer]], now - found.span[nearer], rules)
+        new = self._is_new(rows[nearer], use[rows[nearer]], now - found.span[nearer], rules.novel)
         nearer = nearer[new]
         at = rows[nearer]
         result.enters[at] = True
@@ -190,14 +201,14 @@ class FillForecaster:
         )
         result.span[at], result.covered[at] = found.span[nearer], found.covered[nearer]
 
-    def _is_new(self, rows: Places, use: Floats, since: Floats, rules: FillRules) -> Flags:
+    def _is_new(self, rows: Places, use: Floats, since: Floats, novel: float) -> Flags:
         """Return True if use is far enough above its maximum from before the growth began."""
         highest = np.full(len(rows), -np.inf)
         for ring in self._history.rings if len(rows) else ():
             part = ring.last(ring.slots, rows)
             before = np.where(part.times[:, None] < since - 1, part.high, -np.inf)
             highest = np.fmax(highest, np.fmax.reduce(before, axis=0, initial=-np.inf))
-        return np.asarray(use - highest >= rules.novel * np.maximum(1 - use, 0.0))
+        return np.asarray(use - highest >= novel * np.maximum(1 - use, 0.0))
 
 
 def _enough(use: Floats, covered: float, least_gain: float) -> Floats:

@@ -21,7 +21,7 @@ from flyball_collector.diagnosis.forecast.memory import MemoryExhaustion
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.trend import theil_sen, walk
 from flyball_collector.diagnosis.kinds import BY_NAME
-from flyball_collector.diagnosis.number_format import duration, share, time_left
+from flyball_collector.diagnosis.number_format import clauses
 from flyball_collector.diagnosis.subject_arrays import SubjectArrays
 from flyball_collector.diagnosis.view import View
 
@@ -202,10 +202,9 @@ class MemoryLeak:
         confidence[gpus] = 0.5
 
         def because(place: int) -> str:
-            return (
-                f"{share(use[place])} used; the minimum has grown by {share(speed[place] * 3600, 2)} of the capacity "
-                f"an hour for {duration(span[place])}; at this rate full in "
-                f"{time_left(left[place], low[place], high[place])}"
+            return clauses(
+                ("{:.1f} % used", 100 * use[place]),
+                ("the minimum has grown steadily by {:.2f} % of the capacity an hour", 360_000 * speed[place]),
             )
 
         return Claims(

@@ -1,24 +1,20 @@
 """Forecasts memory exhaustion of each GPU, the host, its control group and /dev/shm."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
-from flyball_collector.diagnosis.forecast.fill_forecast import (
-    LEAST_ROOM,
-    RINGS,
-    STAIRS,
-    FillForecast,
-    FillForecaster,
-    FillRules,
-)
+from flyball_collector.diagnosis.forecast.fill_forecast import LEAST_ROOM, STAIRS, FillForecast, FillForecaster
+from flyball_collector.diagnosis.forecast.fill_rules import SPARSE_RULES, FillRules
 from flyball_collector.diagnosis.forecast.history import History, Ladder
-from flyball_collector.diagnosis.forecast.joined_subjects import JoinedSubjects, source_of
+from flyball_collector.diagnosis.forecast.joined_subjects import source_of
+from flyball_collector.diagnosis.forecast.memory_use import BUSY_SPAN, BUSY_STRAIGHT_SPAN, RESOURCES, MemoryUse
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
+from flyball_collector.diagnosis.forecast.straight_growth import StraightGrowth
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
-from flyball_collector.diagnosis.number_format import duration, share, time_left
+from flyball_collector.diagnosis.number_format import share
 from flyball_collector.diagnosis.runs.level_shifts import deviation
 from flyball_collector.diagnosis.runs.run_view import Runs
 from flyball_collector.diagnosis.subject import Subject, Subjects
@@ -30,13 +26,8 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Places = NDArray[np.int64]
 
-HOST, CGROUP, SHARED = "host", "cgroup", "/dev/shm"  # noqa: S108  a name
-RESOURCES = {HOST: "memory_used_ratio", CGROUP: "cgroup_memory_used_ratio", SHARED: "shared_memory_used_ratio"}
-
-SPARSE_RULES = FillRules(
-    covered=1.2, level=0.85, hasty_level=0.5, haste=3.0, hasty_even=False, unslowed=0.2, jump=0.5, drift=2.0, few=4
-)
-"""For long times between readings. Use may double between two readings, so waiting for certainty is too late."""
+RINGS = ((3.0, 48), (10.0, 60), (60.0, 48), (300.0, 40), (1800.0, 48))
+"""Slot length in seconds and number of slots: 2 minutes, 10 minutes, 48 minutes, 3 hours, a day."""
 
 HASTY_LEVEL = 0.8
 """From this use on, growth that does not slow down is reported if memory is full after one or two more readings."""
@@ -56,20 +47,14 @@ TEETH = 2
 SAW_SECONDS = 86_400.0
 """A sawtooth without a fall for this time is forgotten."""
 
-BUSY = 0.1
-"""A GPU that computes at least this share of the time has finished loading its model."""
-
-BUSY_SPAN, IDLE_SPAN = 60.0, 300.0
-"""Seconds of growth required if only the driver's figure is known: loading a model takes minutes."""
-
-REPORT_SECONDS = 60.0
-"""How long a framework's report of its memory is valid."""
-
-FULL = 0.985
+FULL, FULL_SECONDS = 0.985, 60.0
 """Programs that allocate blocks cannot use the last bytes.
 
-Use that stays here after the time left has passed is full.
+Use that stays here for so many seconds, and after the time left has passed, is full.
 """
+
+LAST_BYTES, SCATTER = 0.015, 2.5
+"""The room left may end early by this share of the capacity (see `FULL`), and is known to so many spreads."""
 
 NOISE = 0.02
 """Share of the capacity. Use this close to its peak has not fallen."""
@@ -87,8 +72,12 @@ SPREAD_READINGS = 24
 STILL_CRITICAL = 1.5
 """A critical forecast stays critical until this multiple of the critical time is left."""
 
-CAP, DRIVER_CAP = 0.9, 0.5
-"""The highest confidence. The driver's figure includes caches and preallocated memory."""
+SURE_COVERED, SURE_SECONDS = 1.5, 60.0
+"""An exhaustion is critical only after growth by this multiple of the room left, or if the lower bound of the time left
+is this short. Before that, half of what grows may still come to rest."""
+
+CAP, DRIVER_CAP, LEAST_CONFIDENCE = 0.9, 0.5, 0.4
+"""The highest and lowest confidence. The driver's figure includes caches and preallocated memory."""
 
 
 class MemoryExhaustion:
@@ -109,17 +98,15 @@ class MemoryExhaustion:
         level = settings.memory_level
         rules = FillRules(covered=settings.memory_covered, level=level, hasty_level=min(level, HASTY_LEVEL))
         self._critical = settings.memory_critical_seconds
-        self._joined = JoinedSubjects(tuple(RESOURCES))
-        self._runs = runs
-        self._gpus = 0
+        self._memories = MemoryUse(runs)
         self._to_load: dict[Subject, tuple[Floats, Floats, Floats]] = {}  # histories of subjects not yet seen
-        self._by_framework: Flags = np.empty(0, dtype=bool)  # along GPUs: the allocator's figures are known
         self.use: Floats = np.empty(0)  # the newest use, along `subjects`
         self.history = History(RINGS, ladder=Ladder(RUNG, max(STAIRS), 0))
-        self._forecaster = FillForecaster(self.history, rules, sparse_rules)
+        self._forecaster = FillForecaster(self.history, rules, sparse_rules, StraightGrowth(self.history))
         self._kept = SubjectArrays(
             active=False, critical=False, peak=np.nan, peak_time=np.nan, speed=np.nan, low=np.nan, high=np.nan,
-            span=np.nan, covered=np.nan, gain=np.nan, left=np.nan, spread=np.nan, teeth=0, tooth_time=-np.inf,
+            span=np.nan, since=np.nan, base=np.nan, gain=np.nan, left=np.nan, spread=np.nan, entered=-np.inf,
+            teeth=0, tooth_time=-np.inf,
         )  # fmt: skip
 
     @property
@@ -141,13 +128,19 @@ class MemoryExhaustion:
 
     def observe(self, view: View) -> Iterable[Claims]:
         """Check all rows cheaply, and fit the few that grew much and are nearly full."""
-        use = self.use = self._use(view)
+        self._align(self._memories.subjects(view))
+        use = self.use = self._memories.read(view)
         self._forget_ended(use, view.now)
         self.history.add(view.now, use)
         self._load_waiting()
-        found = self._forecaster.judge(use, view.now, self._least_span(view))
+        found = self._forecaster.judge(
+            use,
+            view.now,
+            self._memories.least_spans(view, BUSY_SPAN),
+            self._memories.least_spans(view, BUSY_STRAIGHT_SPAN),
+        )
         self._remember(found, use, view.now)
-        return [self._claims(found, use, view.now)]
+        return [self._claims(use, view.now)]
 
     def _load_waiting(self) -> None:
         """Load the histories of subjects that exist by now."""
@@ -156,42 +149,10 @@ class MemoryExhaustion:
             times, low, high = self._to_load.pop(subject)
             self.history.merge(times, places[subject], low, high)
 
-    def _use(self, view: View) -> Floats:
-        """Return the used shares along `subjects`."""
-        joined = self._joined.subjects(view)
+    def _align(self, joined: Subjects) -> None:
         before = self._kept.align(joined)
         if before is not None:
             self.history.rearrange(source_of(joined, before))
-        gpus = self._gpu_use(view)
-        self._gpus = len(gpus)
-        return np.concatenate([gpus, *(view.host(metric) for metric in RESOURCES.values())])
-
-    def _gpu_use(self, view: View) -> Floats:
-        """Return the driver's figure minus what frameworks reserve but do not need at their peak, if reported."""
-        used, total = view.gpu("gpu_memory_used_bytes"), view.gpu("gpu_memory_total_bytes")
-        unused = self._unused(view)
-        self._by_framework = ~np.isnan(unused)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray((used - np.where(self._by_framework, unused, 0.0)) / total)
-
-    def _unused(self, view: View) -> Floats:
-        """Return the bytes reserved by frameworks beyond their peak, along GPUs; unknown where none reports them."""
-        runs = self._runs.of(view) if self._runs is not None else None
-        if runs is None or not len(runs.keys):
-            return np.full(len(view.gpus), np.nan)
-        column = runs.ranks.column
-        spare = column("reserved_peak_bytes") - column("allocated_peak_bytes")
-        reported = ~np.isnan(spare) & (runs.gpu_of >= 0) & (view.now - column("received") <= REPORT_SECONDS)
-        places, spare = runs.gpu_of[reported], np.maximum(spare[reported], 0.0)
-        sums = np.bincount(places, spare, minlength=len(view.gpus))
-        return np.where(np.bincount(places, minlength=len(view.gpus)) > 0, sums, np.nan)
-
-    def _least_span(self, view: View) -> Floats:
-        gpus = len(view.gpus)
-        busy = view.gpu("gpu_utilization_ratio", 60)
-        spans = np.zeros(len(self._kept.subjects))
-        spans[:gpus] = np.where(self._by_framework, 0.0, np.where(busy >= BUSY, BUSY_SPAN, IDLE_SPAN))
-        return spans
 
     def _forget_ended(self, use: Floats, now: float) -> None:
         """Restart the history of rows whose use fell from the limit: that level was not sustainable.
@@ -222,14 +183,14 @@ class MemoryExhaustion:
         active = kept["active"]
         if not (active.any() or new.any()):  # the usual case
             return
-        self._learn(found, use)
+        self._learn(found, use, now)
         higher = new | (active & (use >= kept["peak"] + 0.1 * np.maximum(1 - kept["peak"], 0.01)))  # False if unknown
         kept["peak"][higher], kept["peak_time"][higher] = use[higher], now
         rows = np.flatnonzero(active | new)
         active |= new
         active[rows] = self._continues(rows, use[rows], now) | new[rows] | np.isnan(use[rows])
 
-    def _learn(self, found: FillForecast, use: Floats) -> None:
+    def _learn(self, found: FillForecast, use: Floats, now: float) -> None:
         """Store the numbers of new forecasts."""
         kept, new = self._kept, found.enters
         room = np.maximum(1 - use, 0.0)
@@ -241,8 +202,11 @@ class MemoryExhaustion:
             kept[name][timed] = room[timed] / left[timed]
         kept["left"][timed] = found.left[timed]
         again = kept["active"] & new  # another scale must not replace longer spans that are known already
-        for name, values in (("span", found.span), ("covered", found.covered)):
-            kept[name][new] = np.where(again, np.fmax(kept[name], values), values)[new]
+        kept["span"][new] = np.where(again, np.fmax(kept["span"], found.span), found.span)[new]
+        base = use - found.covered * np.maximum(room, LEAST_ROOM)
+        for name, values in (("since", now - found.span), ("base", base)):
+            kept[name][new] = np.where(again, np.fmin(kept[name], values), values)[new]
+        kept["entered"][new] = now
         kept["gain"][new] = self._gain(np.flatnonzero(new), use)
         kept["spread"][new] = self._spread(np.flatnonzero(new))
 
@@ -271,39 +235,58 @@ class MemoryExhaustion:
 
     def _full(self, use: Floats, left: Floats, now: float) -> Flags:
         """Return True if the forecast has come true: no room, or so little that it should be used up by now."""
-        over = (use >= FULL) & (now - self._kept["peak_time"] > np.fmax(REPORT_SECONDS, left))
+        over = (use >= FULL) & (now - self._kept["peak_time"] > np.fmax(FULL_SECONDS, left))
         return np.asarray(self._kept["active"] & ((use >= 1) | over))
 
-    def _claims(self, found: FillForecast, use: Floats, now: float) -> Claims:
-        kept = self._kept
-        active = kept["active"]
+    def _claims(self, use: Floats, now: float) -> Claims:
+        """Return what holds in this second. The arrays are of this second only, for the texts are made later."""
+        kept, active = self._kept, self._kept["active"].copy()
         reached = np.fmax(use, np.where(use >= kept["peak"] - NOISE, kept["peak"], use))
         room = np.where(active, np.maximum(1 - reached, 0.0), np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
-            left, low, high = room / kept["speed"], room / kept["high"], room / kept["low"]
+            left, scatter = room / kept["speed"], SCATTER * kept["spread"]
+            low = np.maximum(room - scatter - LAST_BYTES, 0.0) / kept["high"]
+            high = (room + scatter) / kept["low"]
         full = self._full(use, left, now)
         left, low, high = (np.where(full, 0.0, seconds) for seconds in (left, low, high))
-        covered = kept["covered"]
-        by_driver = np.zeros(len(use), dtype=bool)  # only the driver's figure is known
-        by_driver[: self._gpus] = ~self._by_framework
-        confidence = np.where(active, np.minimum(covered / (1 + covered), np.where(by_driver, DRIVER_CAP, CAP)), 0.0)
-        near = active & (left <= np.where(kept["critical"], STILL_CRITICAL, 1.0) * self._critical)
-        kept["critical"] = near
-        severity = np.where(near, Severity.CRITICAL, Severity.WARNING).astype(np.int8)
-        speed, span = kept["speed"].copy(), kept["span"].copy()
-
-        def because(place: int) -> str:
-            source = " (driver's figure, includes caches)" if by_driver[place] else ""
-            if full[place]:
-                return f"{share(use[place])} used: memory is full{source}"
-            return (
-                f"{share(use[place])} used, growing by {share(speed[place] * 60, 2)} of the capacity a minute for "
-                f"{duration(span[place])}; full in {time_left(left[place], low[place], high[place])}{source}"
-            )
-
+        covered = np.where(active, (reached - kept["base"]) / np.maximum(room, LEAST_ROOM), np.nan)
+        by_driver = self._memories.by_driver(len(use))
+        cap = np.where(by_driver, DRIVER_CAP, CAP)
+        confidence = np.where(active, np.clip(covered / (1 + covered), LEAST_CONFIDENCE, cap), 0.0)
+        kept["critical"] = self._critical_now(active, covered, left, low)
+        fallen = np.where(active, kept["peak"] - use, np.nan)
         return Claims(
-            kind=self.kinds[0], subjects=kept.subjects, enters=found.enters.copy(), stays=active.copy(),
-            confidence=confidence, known=~np.isnan(use), level=use, severity=severity, seconds_left=left,
-            seconds_left_low=low, seconds_left_high=high, because=because,
-            evidence={"used_ratio": use, "growth_ratio_per_second": speed, "grown_seconds": span},
+            kind=self.kinds[0], subjects=kept.subjects, enters=active & (kept["entered"] == now), stays=active,
+            confidence=confidence, known=~np.isnan(use), level=use,
+            severity=np.where(kept["critical"], Severity.CRITICAL, Severity.WARNING).astype(np.int8), seconds_left=left,
+            seconds_left_low=low, seconds_left_high=high, because=_texts(use, active, full, by_driver, kept),
+            evidence={
+                "used_ratio": use, "growth_ratio_per_second": np.where(active, kept["speed"], np.nan),
+                "grown_seconds": np.where(active, now - kept["since"], np.nan),
+                "fallen_ratio": np.where(fallen > NOISE, fallen, np.nan),
+            },
         )  # fmt: skip
+
+    def _critical_now(self, active: Flags, covered: Floats, left: Floats, low: Floats) -> Flags:
+        """Return what cannot wait: exhaustion that is near, by growth that has gone on long enough or ends too soon."""
+        near = left <= np.where(self._kept["critical"], STILL_CRITICAL, 1.0) * self._critical
+        sure = self._kept["critical"] | (covered >= SURE_COVERED) | (low <= SURE_SECONDS)
+        return np.asarray(active & near & sure)
+
+
+def _texts(use: Floats, active: Flags, full: Flags, by_driver: Flags, kept: SubjectArrays) -> Callable[[int], str]:
+    """Return the description of each subject. The time left is not part of it: it passes while the text is read."""
+    speed, peak = kept["speed"].copy(), kept["peak"].copy()
+
+    def because(place: int) -> str:
+        source = " (driver's figure, includes caches)" if by_driver[place] else ""
+        used = f"{share(use[place])} used" if np.isfinite(use[place]) else "memory in use"
+        if full[place]:
+            return f"{used}: memory is full{source}"
+        if not active[place]:
+            return f"{used}, no longer growing{source}"
+        if use[place] < peak[place] - NOISE:
+            return f"{used}, {share(peak[place] - use[place])} below its highest{source}"
+        return f"{used}, growing by {share(speed[place] * 60, 2)} of the capacity a minute{source}"
+
+    return because

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.diagnosis.forecast.memory import RESOURCES
+from flyball_collector.diagnosis.forecast.memory_use import RESOURCES
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.store.contract import Store
 

@@ -7,7 +7,7 @@ import numpy as np
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
-from flyball_collector.diagnosis.number_format import share
+from flyball_collector.diagnosis.number_format import clauses
 from flyball_collector.diagnosis.view import View
 
 LEAVE = 0.8
@@ -33,7 +33,11 @@ class MemoryPressure:
         kills = (full >= self._critical) & (longer >= self._critical / 2)  # about 30 s of the last minute
 
         def because(place: int) -> str:
-            return f"tasks stalled for memory {share(some[place])} of 10 s, all tasks together {share(full[place])}"
+            return clauses(
+                ("tasks stalled for memory {:.1f} % of 10 s", 100 * some[place]),
+                ("all tasks together {:.1f} %", 100 * full[place]),
+                separator=", ",
+            )
 
         yield Claims(
             kind=self.kinds[0], subjects=view.hosts, enters=some >= self._warning, stays=some >= LEAVE * self._warning,

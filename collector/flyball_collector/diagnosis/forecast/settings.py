@@ -14,19 +14,19 @@ class ForecastSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             ge=0.0,
             le=1.0,
-            description="Memory exhaustion is forecast only if at least this share of the memory is used.",
+            description="Growth that is not straight is forecast only if at least this share of the memory is used.",
         ),
     ] = 0.92
     memory_covered: Annotated[
         float,
         Meta(
             gt=0.0,
-            description="Memory exhaustion is forecast only if use has grown by this multiple of the free memory.",
+            description="Growth that is not straight is forecast only if it is this multiple of the free memory.",
         ),
     ] = 3.0
     memory_critical_seconds: Annotated[
         float,
-        Meta(ge=0.0, description="Memory exhaustion within this time is critical. Later exhaustion is a warning."),
+        Meta(ge=0.0, description="Memory exhaustion within this time may be critical. Later exhaustion is a warning."),
     ] = 600.0
     leak_horizon_seconds: Annotated[
         float, Meta(gt=0.0, description="A leak that would take longer than this to fill the memory is not reported.")

@@ -9,9 +9,10 @@ from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.forecast.history import History, MinMaxRing, NewestReadings
 from flyball_collector.diagnosis.forecast.joined_subjects import source_of
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
+from flyball_collector.diagnosis.forecast.thermal_approach import LEAST_POINTS, Approach, approach
 from flyball_collector.diagnosis.forecast.thermal_onset import CERTAIN, expected_warming, onset
+from flyball_collector.diagnosis.forecast.thermal_windows import POINTS, read_window, thermal_windows, warming
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
-from flyball_collector.diagnosis.number_format import time_left
 from flyball_collector.diagnosis.subject import Subjects
 from flyball_collector.diagnosis.subject_arrays import SubjectArrays
 from flyball_collector.diagnosis.unknown_values import known_or
@@ -30,9 +31,11 @@ READINGS_NEAR = 3.0
 MOST_NEAR = 30.0
 """… but never further away than this."""
 
-POINTS = 16
-RINGS = ((3.0, 16), (10.0, 16))
-"""A minute and almost three minutes. Heat passes through a heat sink in tens of seconds."""
+RINGS = ((3.0, 32), (10.0, 32))
+"""A minute and a half, and five minutes. Heat passes through a heat sink in tens of seconds, or minutes."""
+
+SURE, STILL_SURE = 0.95, 0.7
+"""Least probability that the limit is reached, for a new forecast and for one that was made."""
 
 SPARSE_SECONDS = 5.0
 """From this time between readings on, the fits in `FEW` are used too."""
@@ -57,6 +60,12 @@ FADE_SECONDS = 180.0
 HOLD_SECONDS, HOLD_READINGS = 30.0, 1.5
 """A forecast is kept for this many seconds, or for the time of this many readings."""
 
+MOST_SECONDS = 3600.0
+"""The upper bound of a time that may be infinite: a rest may be at the limit."""
+
+SPIKE = 1.0
+"""A reading at the limit counts if the one before was at most this many degrees below."""
+
 LEAVE = 5.0
 """Degrees below the limit at which a slowdown is over."""
 
@@ -68,7 +77,7 @@ HARDWARE, SOFTWARE = "hw_thermal", "sw_thermal"
 def from_limit(margin: float) -> str:
     """Describe the degrees left."""
     if not np.isfinite(margin):
-        return "limit unknown"
+        return "hot"
     degrees = round(abs(margin))
     return f"{degrees} °C {'below' if margin > 0 else 'above'} its limit" if degrees else "at its limit"
 
@@ -145,8 +154,11 @@ class ThermalSlowdown:
             some = sparse & (interval <= longest)
             self._fit(part, history.newest, count, rows[some], interval[some], margin, forecast, now)
         sources: tuple[NewestReadings | MinMaxRing, ...] = (history.newest, *history.rings)
-        for source in sources:
-            self._fit(part, source, POINTS, rows, interval, margin, forecast, now)
+        for source in sources if sparse.any() else ():
+            self._fit(part, source, POINTS, rows[sparse], interval[sparse], margin, forecast, now)
+        dense = np.flatnonzero(~sparse)
+        dense = dense[warming(history, rows[dense], margin[rows[dense]])]
+        self._approach(part, history, rows[dense], interval[dense], forecast, now)
 
     def _near(self, newest: NewestReadings, margin: Floats) -> tuple[Places, Floats]:
         """Return the rows near their limit, and the seconds between their readings."""
@@ -170,6 +182,34 @@ class ThermalSlowdown:
         kept = np.ones(len(rows), dtype=bool)
         kept[np.flatnonzero(long)[fades]] = False
         return rows[kept], interval[kept]
+
+    def _approach(
+        self, part: int, history: History, rows: Places, interval: Floats, forecast: Flags, now: float
+    ) -> None:
+        """Fit the approach to a rest over the longest time that shows one and no other load."""
+        for source, count in thermal_windows(history):
+            if not len(rows):
+                return
+            times, margins = read_window(source, count, rows, interval)
+            if len(margins) < LEAST_POINTS:
+                continue
+            found = approach(times, margins, now)
+            fits = ~np.isnan(found.reaches)
+            self._note(part, rows[fits], Approach(*(each[fits] for each in found)), forecast, now)
+            rows, interval = rows[~fits], interval[~fits]
+
+    def _note(self, part: int, rows: Places, found: Approach, forecast: Flags, now: float) -> None:
+        """Keep the forecasts that are sure enough."""
+        kept = self._kept
+        least = np.where(kept["until"][rows, part] >= now, STILL_SURE, SURE)
+        new = (found.reaches >= least) & (found.left <= self._horizon)
+        at = rows[new]
+        kept["enough"][at] = CONFIRMATIONS
+        kept["until"][at, part] = now + HOLD_SECONDS
+        forecast[at] = True
+        for name, seconds in (("reached", found.left), ("low", found.low), ("high", found.high)):
+            known = np.where(np.isfinite(seconds), seconds, MOST_SECONDS)
+            kept[name][at, part] = now + known[new]
 
     def _fit(
         self,
@@ -207,10 +247,16 @@ class ThermalSlowdown:
         times = [self._kept[name][rows, part] for name in ("reached", "low", "high")]
         return np.asarray(forecast.any(axis=1)), part, times
 
+    def _at_limit(self, margin: Floats) -> Flags:
+        """Return True at the limit, unless a single reading is there for the scatter of the sensor."""
+        newest = self._core.newest
+        before = newest.back(1, np.arange(len(margin)))[1]
+        return np.asarray((margin <= 0) & (~(before > SPIKE) | (newest.interval >= SPARSE_SECONDS)))
+
     def _claims(self, view: View, margin: Floats, memory: Floats, slowed: Flags, hard: Flags, known: Flags) -> Claims:
         kept = self._kept
         forecast, part, times = self._soonest(view.now)
-        reached = margin <= 0
+        reached = self._at_limit(margin)
         enters = slowed | reached | (forecast & (kept["confirmations"] >= kept["enough"]))
         stays = slowed | forecast | kept["slowing"] | (margin < LEAVE)
         slowed = slowed | (kept["slowing"] & ~forecast)  # a condition from before a restart is not a forecast
@@ -232,9 +278,7 @@ class ThermalSlowdown:
             if not forecast[place]:
                 return f"{degrees}, no longer warming"
             name, degrees = ("core", "memory")[part[place]], from_limit((margin, memory)[part[place]][place])
-            if left[place] < 1.0:
-                return f"{name} {degrees} and warming; throttled at any moment"
-            return f"{name} {degrees} and warming; throttled in {time_left(left[place], low[place], high[place])}"
+            return f"{name} {degrees} and warming; it will be throttled"
 
         return Claims(
             kind=self.kinds[0], subjects=view.gpus, enters=enters, stays=stays, confidence=confidence,

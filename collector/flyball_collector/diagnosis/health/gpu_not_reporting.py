@@ -45,6 +45,7 @@ class GpuNotReportingDetector:
                 del self._failed[name]
             else:
                 enters[place] = True
+        failed = dict(self._failed)
         yield Claims(
             kind=KIND,
             subjects=view.hosts,
@@ -52,10 +53,12 @@ class GpuNotReportingDetector:
             stays=enters,
             confidence=np.full(len(view.hosts), 0.95),
             known=view.alive,
-            because=lambda place: self._words(view.hosts.names[place].host),
+            because=lambda place: self._words(failed.get(view.hosts.names[place].host)),
         )
 
-    def _words(self, host: str) -> str:
-        failed = self._failed[host]
+    @staticmethod
+    def _words(failed: UnavailableReading | None) -> str:
+        if failed is None:
+            return "the driver responds again"
         remedy = f"; action: {quoted(failed.remedy)}" if failed.remedy else ""
         return f"probe {failed.probe} {failed.reason.word.replace('_', ' ')}: {quoted(failed.detail)}{remedy}"

@@ -7,6 +7,7 @@ import numpy as np
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.health.settings import HealthSettings
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
+from flyball_collector.diagnosis.number_format import clauses
 from flyball_collector.diagnosis.unknown_values import known_or
 from flyball_collector.diagnosis.view import View
 
@@ -37,10 +38,13 @@ class PcieDetector:
         share = known_or(1.0, 2.0 ** (generation - best)) * known_or(1.0, lanes)
 
         def words(place: int) -> str:
-            now = f"generation {generation[place]:.0f} × {width[place]:.0f} lanes"
-            best_link = f"{best[place]:.0f} × {widest[place]:.0f}"
-            rate = f"{100 * share[place]:.0f} % of the possible rate"
-            return f"{now} under load instead of {best_link}: {rate}; reseat the GPU, check the riser"
+            link = clauses(
+                ("generation {:.0f} instead of {:.0f}", generation[place], best[place]),
+                ("{:.0f} lanes instead of {:.0f}", width[place], widest[place]),
+                separator=", ",
+            )
+            rate = f"{100 * share[place]:.0f} % of the possible rate under load"
+            return f"{f'{link}: ' if link else ''}{rate}; reseat the GPU, check the riser"
 
         yield Claims(
             kind=KIND,

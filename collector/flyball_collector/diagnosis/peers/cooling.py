@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import BY_NAME
+from flyball_collector.diagnosis.number_format import clauses
 from flyball_collector.diagnosis.peers.groups import Groups, Peers
 from flyball_collector.diagnosis.peers.settings import PeerSettings
 from flyball_collector.diagnosis.view import View
@@ -54,9 +55,9 @@ class CoolingDetector:
                 stays=(excess >= _LEAVE * self._least) & (hottest | (excess >= _SPREADS * spread)),
                 known=known,
                 confidence=np.clip(0.6 + 0.05 * (excess - self._least), 0.6, 0.9),
-                because=lambda place: (
-                    f"{heat[place]:.0f} °C at {power[place]:.0f} W while its peers are at {usual[place]:.0f} °C "
-                    f"at {usual_power[place]:.0f} W"
+                because=lambda place: clauses(
+                    ("{:.0f} °C at {:.0f} W", heat[place], power[place]),
+                    ("its peers are at {:.0f} °C at {:.0f} W", usual[place], usual_power[place]),
                 ),
                 evidence={
                     "temperature_celsius": heat,

@@ -3,6 +3,7 @@
 from flyball_collector.diagnosis.detector import Detector
 from flyball_collector.diagnosis.runs.hang import HangDetector, SlowStartDetector
 from flyball_collector.diagnosis.runs.losses import LossDetector
+from flyball_collector.diagnosis.runs.periodic_stalls import PeriodicStallDetector
 from flyball_collector.diagnosis.runs.run_figures import RunFigureTable
 from flyball_collector.diagnosis.runs.run_view import Runs
 from flyball_collector.diagnosis.runs.settings import RunSettings
@@ -23,6 +24,7 @@ def run_detectors(settings: RunSettings, runs: Runs) -> list[Detector]:
         StragglerDetector(settings, step_times),
         SlowDetector(settings, step_times),
         LossDetector(runs),
+        PeriodicStallDetector(settings, runs),
         SharesDetector(settings, runs),
         RunFigureTable(runs),
     ]

@@ -142,6 +142,11 @@ class LevelShifts:
             self._outlasted(reports),
         )
 
+    @property
+    def long_spread(self) -> Floats:
+        """Return the spread of each past; NaN while it has few medians, whose spread is overestimated on purpose."""
+        return np.where(self.kept["admitted"] >= _SOME, self.kept["spread"], np.nan)
+
     def unchanged(self, places: Places) -> Flags:
         """Return which of these series have a past and are not near the entry level."""
         kept = self.kept

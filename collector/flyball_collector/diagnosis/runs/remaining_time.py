@@ -16,12 +16,16 @@ _MARKS = 64
 _FIRST_SPACING = 2.0  # seconds between marks; doubles each time all marks are used
 _LEAST = 5  # marks
 _CLOCK_SECONDS = 5.0  # a clock that goes further back belongs to another start; pauses are reported within a second
+_PAUSED_SECONDS = 5.0  # a paused rank reports its pause each second
 _SURE = 1.645  # standard deviations of a 90 % interval
 
 
 @dataclass(frozen=True, slots=True)
 class RemainingTime:
-    """The remaining seconds along runs; NaN if the number of steps and samples is unknown or too little was seen."""
+    """The remaining seconds along runs; NaN if the number of steps and samples is unknown or too little was seen.
+
+    It is NaN too while an adjustment pauses the run, because its end depends on when it goes on.
+    """
 
     seconds: Floats
     low: Floats
@@ -33,7 +37,10 @@ class RunProgress:
 
     def __init__(self) -> None:
         unknown = ((_MARKS,), float("nan"))
-        self._kept = SubjectArrays(times=unknown, steps=unknown, used=0, spacing=_FIRST_SPACING, attempt=0.0)
+        self._kept = SubjectArrays(
+            times=unknown, steps=unknown, used=0, spacing=_FIRST_SPACING, attempt=0.0,
+            paused=0.0, paused_at=float("-inf"),
+        )  # fmt: skip
 
     def mark(self, runs: RunView) -> None:
         """Note the current progress of each run."""
@@ -49,6 +56,9 @@ class RunProgress:
         )
         self._kept["attempt"][:] = attempt
         used[restarted], self._kept["spacing"][restarted] = 0, _FIRST_SPACING
+        paused, reported = _paused(runs), runs.quantile(runs.ranks.column("at"), 1.0)
+        grown = paused > self._kept["paused"]
+        self._kept["paused_at"][grown], self._kept["paused"][:] = reported[grown], paused
         due = (used == 0) | ((step > last_step) & (at - last_at >= self._kept["spacing"]))
         self._thin(np.flatnonzero(due & (used >= _MARKS)))
         some = np.flatnonzero(due)
@@ -80,7 +90,7 @@ class RunProgress:
         seconds = left * mean - passed_since
         noise = left * _uncertainty(passed, done, inside, mean, left)
         drift = left * (whole - mean)
-        known = used >= _LEAST
+        known = (used >= _LEAST) & ~(now - self._kept["paused_at"] < _PAUSED_SECONDS)
         return RemainingTime(
             np.where(known, np.maximum(seconds, 0), np.nan),
             np.where(known, np.maximum(seconds + np.minimum(drift, 0) - noise, 0), np.nan),

@@ -74,6 +74,14 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             description="Imbalance is reported if tokens (or samples) per step spread by this share of their median.",
         ),
     ] = 0.10
+    stall_ratio: Annotated[
+        float,
+        Meta(
+            gt=0,
+            lt=1,
+            description="Regular stalls of a whole run are reported if they take at least this share of the time.",
+        ),
+    ] = 0.02
     outlier_share_ratio: Annotated[
         float,
         Meta(gt=0, lt=1, description="Single slow steps are reported if they take at least this share of the time."),

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import BY_NAME
+from flyball_collector.diagnosis.number_format import clauses
 from flyball_collector.diagnosis.runs.settings import RunSettings
 from flyball_collector.diagnosis.runs.slow_phases import Slowness, SlowPhases
 from flyball_collector.diagnosis.runs.step_times import StepTimes, StepTimeTracker
@@ -61,12 +62,13 @@ class SlowDetector:
         """
         alone = (times.runs.known(times.shift) < 2)[times.runs.run_of]
         lasting = (lasted >= self._run_seconds)[times.runs.run_of]
+        quick = times.quick.slow
         return Claims(
             kind=self.kinds[0],
             subjects=times.runs.subjects,
-            enters=(times.state.shifted & ((alone & lasting) | times.differs)) | times.slow_single_steps,
-            stays=(times.state.shifted & times.still_differs) | times.slow_single_steps,
-            known=times.fresh & times.state.known,
+            enters=(times.state.shifted & ((alone & lasting) | times.differs)) | times.slow_single_steps | quick,
+            stays=(times.state.shifted & times.still_differs) | times.slow_single_steps | quick,
+            known=times.fresh & (times.state.known | times.quick.known),
             confidence=_confidence(times, alone),
             because=lambda place: _words(times, place, alone=bool(alone[place])),
             evidence=_evidence(times),
@@ -96,17 +98,33 @@ def _confidence(times: StepTimes, alone: Flags) -> Floats:
 
 
 def _words(times: StepTimes, place: int, *, alone: bool) -> str:
-    now, usual = times.now[place], times.usual[place]
-    if times.slow_single_steps[place] and not times.state.shifted[place]:
+    shifted = times.state.shifted[place]
+    if times.slow_single_steps[place] and not shifted:
         added, before = (f"{100 * ratio[place]:.0f} %" for ratio in (times.added, times.usually_added))
         return (
-            f"single steps repeatedly take much longer than {usual:.3g} s; this adds {added} to the time "
+            f"single steps repeatedly take much longer than {times.usual[place]:.3g} s; this adds {added} to the time "
             f"(before: {before}), but not on its peers"
         )
-    peers = "" if alone else f"; its peers: {np.exp(times.run_shift[times.runs.run_of[place]]):.2f} times"
+    now, usual, ratio = (values[place] for values in _steps(times))
+    if np.isnan(usual):
+        return f"steps take {times.now[place]:.3g} s"
+    run_shift = times.run_shift[times.runs.run_of[place]]
+    peers = "" if alone or np.isnan(run_shift) else f"; its peers: {np.exp(run_shift):.2f} times"
+    steps = clauses(("steps take {:.3g} s instead of {:.3g} s", now, usual), ("{:.2f} times", ratio), separator=", ")
+    return f"{steps}{peers}"
+
+
+def _steps(times: StepTimes) -> tuple[Floats, Floats, Floats]:
+    """Return the seconds of a step now and before, and their ratio.
+
+    Within a few reports, medians do not show a slow rank yet.
+    """
+    quick = times.quick
+    early = quick.slow & ~times.state.shifted | np.isnan(times.usual)
     return (
-        f"steps take {now:.3g} s instead of {usual:.3g} s ({np.exp(times.shift[place]):.2f} times) "
-        f"for {times.state.reports[place]} reports{peers}"
+        np.where(early, quick.step, times.now),
+        np.where(early, quick.usual, times.usual),
+        np.where(early, quick.step / quick.usual, np.exp(times.shift)),
     )
 
 
@@ -116,13 +134,12 @@ def _by_single(times: StepTimes) -> Floats:
 
 
 def _evidence(times: StepTimes) -> dict[str, Floats]:
+    now, usual, ratio = _steps(times)
     return {
-        "step_seconds": times.now,
-        "usual_step_seconds": times.usual,
-        "step_ratio": np.where(
-            times.slow_single_steps, np.fmax(np.exp(times.shift), _by_single(times)), np.exp(times.shift)
-        ),
-        "step_ratio_against_peers": np.exp(times.against_peers),
+        "step_seconds": now,
+        "usual_step_seconds": usual,
+        "step_ratio": np.where(times.slow_single_steps, np.fmax(ratio, _by_single(times)), ratio),
+        "step_ratio_against_peers": np.where(times.quick.slow, times.quick.ratio, np.exp(times.against_peers)),
         "peers_step_seconds": times.peers,
         "since_seconds": times.state.since,
     }

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from flyball_collector.diagnosis.cadence import Cadence, RoundRobin
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import EventKind
-from flyball_collector.diagnosis.runs.level_shifts import REPORTS, LevelShifts, ShiftState
+from flyball_collector.diagnosis.runs.level_shifts import REPORTS, LevelShifts, ShiftState, medians
 from flyball_collector.diagnosis.runs.offsets import RankOffsets
+from flyball_collector.diagnosis.runs.quick_slowness import QuickSlow, QuickSlowness
 from flyball_collector.diagnosis.runs.run_view import Runs, RunView
 from flyball_collector.diagnosis.runs.slow_single_steps import SlowSingleSteps
 from flyball_collector.diagnosis.seen_metrics import ANY_STEP
@@ -60,6 +61,7 @@ class StepTimes:
     added: Floats  # by slow single steps, relative to the usual time …
     usually_added: Floats  # … and what they added before
     steady: Mapping[str, Floats]  # by the names in `STEADY`: seconds a step
+    quick: QuickSlow  # ranks that became slower within the last few reports
 
     @cached_property
     def in_step(self) -> Flags:
@@ -96,6 +98,7 @@ class StepTimeTracker:
         self._shifts = LevelShifts(slower_ratio)
         self._offsets = RankOffsets()
         self._single_steps = SlowSingleSteps(slower_ratio)
+        self._quick = QuickSlowness(float(np.log1p(slower_ratio)))
         self._kept = SubjectArrays(work=float("nan"), now=float("nan"), **dict.fromkeys(STEADY, float("nan")))
         self._most = SubjectArrays(ranks=0)  # along runs: the most ranks with a known shift at the same time
         self._view: View | None = None
@@ -130,14 +133,14 @@ class StepTimeTracker:
         self._kept.align(runs.subjects)
         if not len(places):
             return
-        steps = runs.ranks.ring("step_seconds", REPORTS, places).astype(np.float64)
-        logs = np.log(steps) - self._more_work(runs, places)
+        self._learn_work(runs, places)
+        logs = self._logs(runs, REPORTS, places)
         fresh = np.minimum(counts[places] - self._shifts.kept["seen"][places], REPORTS)
         self._shifts.take(places, counts[places], runs.ranks.times(REPORTS, places), logs)
         self._take_single(runs, places, logs, fresh)
         for name in STEADY:
             self._kept[name][places] = runs.ranks.steady_mean(name, places)
-        self._kept["now"][places] = np.exp(np.sort(logs[REPORTS // 2 :], axis=0)[REPORTS // 4])
+        self._kept["now"][places] = np.exp(medians(logs[REPORTS // 2 :].T))
 
     def _take_single(self, runs: RunView, places: Places, logs: Floats, fresh: Places) -> None:
         """Take single steps of ranks with a past whose medians have not changed."""
@@ -173,6 +176,9 @@ class StepTimeTracker:
             self._single_steps.added,
             self._single_steps.usual,
             {name: self._kept[name] for name in STEADY},
+            self._quick.update(
+                runs, fresh, partial(self._logs, runs), self._shifts.kept["resumed"], self._shifts.long_spread
+            ),
         )
 
     def _single(self, runs: RunView, comparable: Flags) -> Flags:
@@ -206,6 +212,7 @@ class StepTimeTracker:
         places = np.flatnonzero(changed[runs.run_of] & ~slow)
         self._shifts.begin_again(places, runs.ranks.counts[places])
         self._single_steps.forget(places)
+        self._quick.begin_again(runs, places)
         self._kept["work"][places] = np.nan
 
     def _complete(self, runs: RunView, shift: Floats) -> Flags:
@@ -216,19 +223,31 @@ class StepTimeTracker:
         complete: Flags = (known >= 2) & (known >= _MOST * most)
         return complete
 
-    def _more_work(self, runs: RunView, places: Places) -> Floats:
-        """Return by how much a step has more tokens (or samples) than usual. Longer steps are expected then."""
-        reported = [name for name in ("tokens", "samples") if not np.isnan(runs.ranks.column(name)[places]).all()]
-        if not reported:
-            return np.zeros(len(places))
-        work = runs.ranks.ring(reported[0], REPORTS, places).astype(np.float64)
+    def _logs(self, runs: RunView, reports: int, places: Places) -> Floats:
+        """Return the logarithms of the latest step times, without what more work than usual explains."""
+        steps = runs.ranks.ring("step_seconds", reports, places).astype(np.float64)
+        logs: Floats = np.log(steps)
+        if self._work_name(runs):
+            work = runs.ranks.ring(self._work_name(runs), reports, places).astype(np.float64)
+            more = np.log(np.maximum(work, 1e-9) / np.maximum(self._kept["work"][places], 1e-9))
+            logs -= np.clip(known_or(0.0, more), 0, None)
+        return logs
+
+    def _learn_work(self, runs: RunView, places: Places) -> None:
+        """Learn how many tokens (or samples) a step usually has. Steps with more of them are expected to be longer."""
+        if not self._work_name(runs):
+            return
+        work = runs.ranks.ring(self._work_name(runs), REPORTS, places).astype(np.float64)
         known = np.count_nonzero(~np.isnan(work), axis=0)
         newest = np.nansum(work, axis=0) / np.maximum(known, 1)
         usual = self._kept["work"][places]
         usual = np.where(np.isnan(usual), newest, usual + (newest - usual) / 600)
         self._kept["work"][places] = np.where(known > 0, usual, np.nan)
-        more = np.log(np.maximum(work, 1e-9) / np.maximum(usual, 1e-9))
-        return np.where(known > 0, np.clip(known_or(0.0, more), 0, None), 0.0)
+
+    @staticmethod
+    def _work_name(runs: RunView) -> str:
+        """Return the first measure of work that any rank reports, or an empty string."""
+        return next((name for name in ("tokens", "samples") if not np.isnan(runs.ranks.column(name)).all()), "")
 
 
 class StepTimeUpdater:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import BY_NAME
+from flyball_collector.diagnosis.runs.quick_stragglers import QuickStragglers
 from flyball_collector.diagnosis.runs.run_view import RunView
 from flyball_collector.diagnosis.runs.settings import RunSettings
 from flyball_collector.diagnosis.runs.step_times import StepTimes, StepTimeTracker
@@ -45,6 +46,8 @@ class _Signs:
     waits_more: Flags
     clock_ratio: Floats
     input_ratio: Floats  # share of the step that the rank waits for input
+    quick: Flags  # its latest reports show it, which the means do not show yet
+    quick_ratio: Floats
 
     @property
     def any(self) -> Flags:
@@ -55,7 +58,7 @@ class _Signs:
     def confidence(self) -> Floats:
         """Add the odds of each sign. A single sign proves little unless it is the rank's own work."""
         odds = (
-            np.where(self.slow_work, 1.4, 0.0)
+            np.where(self.slow_work | self.quick, 1.4, 0.0)
             + np.where(self.slow_input, 0.4, 0.0)
             + np.where(self.slow_clock, 0.4, 0.0)
             + np.where(self.idle, 0.2, 0.0)
@@ -76,19 +79,21 @@ class StragglerDetector:
         self._settings = settings
         self._step_times = step_times
         self._kept = SubjectArrays(since=float("nan"))
+        self._quick = QuickStragglers(settings.straggler_ratio)
 
     def observe(self, view: View) -> Iterable[Claims]:
         times = self._step_times.of(view)
         if times is None or not len(times.runs.keys):
             return ()
+        self._quick.update(times)
         signs = self._find_signs(view, times)
         together = times.in_step & (times.runs.ranks.counts >= _FEW) & times.fresh
-        late = together & signs.any
+        late = (together & signs.any) | signs.quick
         self._kept.align(times.runs.subjects)
         since = self._kept["since"]
         since[~late] = np.nan
         since[late & np.isnan(since)] = view.now
-        held = late & (view.now - since >= self._settings.straggler_seconds)
+        held = signs.quick | (late & (view.now - since >= self._settings.straggler_seconds))
         return (
             Claims(
                 kind=self.kinds[0],
@@ -102,7 +107,9 @@ class StragglerDetector:
                     "step_seconds": times.now,
                     "peers_step_seconds": times.peers,
                     "step_ratio": np.exp(times.shift),
-                    "own_seconds": signs.own,
+                    "own_seconds": np.where(
+                        signs.quick & ~signs.slow_work, signs.own_peers * signs.quick_ratio, signs.own
+                    ),
                     "peers_own_seconds": signs.own_peers,
                     "clock_ratio": signs.clock_ratio,
                     "data_wait_ratio": signs.input_ratio,
@@ -131,6 +138,8 @@ class StragglerDetector:
             waiting > usual_waiting + margin / 2,
             clock_ratio,
             input_ratio,
+            self._quick.stragglers,
+            self._quick.ratio,
         )
 
     def _work(self, times: StepTimes) -> tuple[Floats, Floats, Flags]:
@@ -158,6 +167,8 @@ def _words(times: StepTimes, signs: _Signs, place: int) -> str:
     parts = []
     if signs.slow_work[place]:
         parts.append(f"its own work takes {signs.own[place]:.3g} s a step, its peers' {signs.own_peers[place]:.3g} s")
+    elif signs.quick[place]:
+        parts.append(f"its own work and its waiting for input take {signs.quick_ratio[place]:.2f} times as long")
     if signs.slow_input[place]:
         parts.append(f"it waits for input {100 * signs.input_ratio[place]:.0f} % of the step, more than its peers")
     if signs.slow_clock[place]:

@@ -5,12 +5,14 @@ from collections.abc import Callable
 import numpy as np
 
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
-from flyball_collector.diagnosis.scores.evidence import Assessment, EvidenceSource, Flags, Floats, Ramp, percent, weigh
+from flyball_collector.diagnosis.number_format import clauses
+from flyball_collector.diagnosis.scores.evidence import Assessment, EvidenceSource, Flags, Floats, Ramp, weigh
 from flyball_collector.diagnosis.scores.gpu_signals import GpuSignals
 from flyball_collector.diagnosis.unknown_values import known_or
 
-COMPUTE, MEMORY, SMALL_BATCH, IDLE, PCIE = (
-    BY_NAME[f"bottleneck_{name}"] for name in ("gpu_compute", "gpu_memory", "small_batch", "idle_gpu", "pcie")
+COMPUTE, MEMORY, SMALL_BATCH, IDLE, LOW_USE, PCIE = (
+    BY_NAME[f"bottleneck_{name}"]
+    for name in ("gpu_compute", "gpu_memory", "small_batch", "idle_gpu", "low_use", "pcie")
 )
 
 _ALL_THE_TIME = Ramp(0.75, 0.95, below=-4.0, above=0.8)
@@ -31,6 +33,9 @@ _LINK = Ramp(0.5, 0.8, below=-4.0, above=2.5)
 _FED = Ramp(0.8, 0.97, below=0.7, above=-1.5)
 _IDLE = Ramp(0.02, 0.08, below=2.5, above=-5.0)
 _HELD = Ramp(60.0, 180.0, below=-5.0, above=0.5)
+_LOW = Ramp(0.6, 0.75, below=1.5, above=-4.0)  # SageMaker Debugger calls a GPU low below 70 %
+_NOT_IDLE = Ramp(0.08, 0.15, below=-5.0, above=0.5)
+_STEADY = Ramp(420.0, 600.0, below=-5.0, above=0.5)
 
 
 def assess_gpu_compute(s: GpuSignals) -> Assessment:
@@ -60,9 +65,13 @@ def assess_small_batch(s: GpuSignals) -> Assessment:
 def assess_pcie(s: GpuSignals) -> Assessment:
     """Compare the mean transfer rate with the link's capacity at its current generation and width."""
 
+    used, busy = s.pcie, s.busy  # the signals may have other GPUs when this is read
+
     def words(place: int) -> str:
-        used = f"PCIe transfers use {percent(s.pcie[place])} of the link's capacity"
-        return f"{used}; the GPU is busy {percent(s.busy[place])} of the time"
+        return clauses(
+            ("PCIe transfers use {:.0f} % of the link's capacity", 100 * used[place]),
+            ("the GPU is busy {:.0f} % of the time", 100 * busy[place]),
+        )
 
     return _weigh(s, PCIE, _LINK(s.pcie) + _FED(s.busy), known_or(0.0, s.pcie), words, known=~np.isnan(s.pcie))
 
@@ -70,12 +79,33 @@ def assess_pcie(s: GpuSignals) -> Assessment:
 def assess_idle_gpu(s: GpuSignals) -> Assessment:
     """Detect GPUs with memory held for minutes but without kernels."""
 
+    held_seconds, mean = s.held_seconds, s.mean  # the signals may have other GPUs when this is read
+
     def words(place: int) -> str:
-        held = f"memory has been held for {s.held_seconds[place] / 60:.0f} minutes"
-        return f"{held}; the GPU is busy {percent(s.mean[place])} of the time"
+        return clauses(
+            ("memory has been held for {:.0f} minutes", held_seconds[place] / 60),
+            ("the GPU is busy {:.0f} % of the time", 100 * mean[place]),
+        )
 
     log_odds = np.where(s.held, _IDLE(s.mean) + _HELD(s.held_seconds), -6.0)
     return _weigh(s, IDLE, log_odds, 1 - known_or(1.0, s.mean), words)
+
+
+def assess_low_use(s: GpuSignals) -> Assessment:
+    """Detect GPUs that have worked steadily, but only part of the time, for ten minutes: swings do not show this.
+
+    A service that answers requests is used unsteadily, because they come unsteadily. So it is not reported.
+    """
+    use, watts = s.long_mean, s.power  # the signals may have other GPUs when this is read
+
+    def words(place: int) -> str:
+        return clauses(
+            ("the GPU is busy only {:.0f} % of the time, steadily", 100 * use[place]),
+            ("power at {:.0f} % of its limit", 100 * watts[place]),
+        )
+
+    log_odds = np.where(s.held, _LOW(use) + _NOT_IDLE(use) + _STEADY(s.steady_seconds), -6.0)
+    return _weigh(s, LOW_USE, log_odds, 1 - known_or(1.0, use), words)
 
 
 def _weigh(
@@ -106,13 +136,15 @@ def _weigh(
 
 
 def _busy_words(s: GpuSignals) -> Callable[[int], str]:
+    readings = (  # the signals may have other GPUs when this is read
+        ("a kernel runs {:.0f} % of the time", s.busy),
+        ("SMs active {:.0f} %", s.sm),
+        ("tensor cores active {:.0f} %", s.tensor),
+        ("memory active {:.0f} %", s.memory),
+        ("power at {:.0f} % of its limit", s.power),
+    )
+
     def words(place: int) -> str:
-        parts = [f"a kernel runs {percent(s.busy[place])} of the time"]
-        for name, values in (("SMs", s.sm), ("tensor cores", s.tensor), ("memory", s.memory)):
-            if not np.isnan(values[place]):
-                parts.append(f"{name} active {100 * values[place]:.0f} %")
-        if not np.isnan(s.power[place]):
-            parts.append(f"power at {100 * s.power[place]:.0f} % of its limit")
-        return "; ".join(parts)
+        return clauses(*((template, 100 * values[place]) for template, values in readings))
 
     return words

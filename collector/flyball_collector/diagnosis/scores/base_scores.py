@@ -44,7 +44,7 @@ class BaseScores:
     def score(self, view: View, signals: Signals) -> Mapping[str, Floats]:
         """Return the scores of this second along hosts; unknown is NaN."""
         settings = self._settings
-        latency = signals.raw["latency"]
+        latency = np.fmax(signals.raw["latency"], signals.raw["mixed_latency"])
         network = base_score(latency, settings.base_latency_seconds, np.minimum)
         found = (
             base_score(view.host("cpu_busy_ratio"), settings.base_cpu_busy, np.minimum),

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -72,6 +72,15 @@ class Calibration:
         """Return the calibrated probability, or the uncalibrated one if there is no curve."""
         curve = self.curves.get(kind)
         return sigmoid(log_odds) if curve is None else curve(log_odds)
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Name what a calibration was fitted to. A reader can check that nothing that it is scored on is among it."""
+
+    seeds: tuple[str, ...]  # of the recordings
+    generators: tuple[str, ...]
+    episodes: int
 
 
 def fit(labelled: Iterable[Labelled]) -> Calibration:
@@ -145,10 +154,10 @@ def _isotonic(scores: Floats, right: NDArray[np.bool_]) -> Curve:
     return Curve(len(scores), knots=tuple(rising))
 
 
-def write(calibration: Calibration, path: Path) -> None:
+def write(calibration: Calibration, path: Path, provenance: Provenance) -> None:
     """Write the data file."""
     curves = {kind: _plain(curve) for kind, curve in calibration.curves.items()}
-    path.write_text(json.dumps({"curves": curves}, indent=1) + "\n")
+    path.write_text(json.dumps({"fitted_to": asdict(provenance), "curves": curves}, indent=1) + "\n")
 
 
 def read(text: str) -> Calibration:

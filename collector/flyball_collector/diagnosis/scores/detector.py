@@ -8,7 +8,15 @@ from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import EventKind
-from flyball_collector.diagnosis.scores import accelerator, gpu_feed, memory, network, processor, storage
+from flyball_collector.diagnosis.scores import (
+    accelerator,
+    gpu_feed,
+    kernel_evidence,
+    memory,
+    network,
+    processor,
+    storage,
+)
 from flyball_collector.diagnosis.scores.base_scores import BaseScores
 from flyball_collector.diagnosis.scores.calibration import Calibration, shipped
 from flyball_collector.diagnosis.scores.cores import Cores
@@ -17,6 +25,7 @@ from flyball_collector.diagnosis.scores.gpu_signals import GpuSignals
 from flyball_collector.diagnosis.scores.score_table import ScoreTable
 from flyball_collector.diagnosis.scores.settings import ScoreSettings
 from flyball_collector.diagnosis.scores.signals import Signals
+from flyball_collector.diagnosis.scores.spells import Spells
 from flyball_collector.diagnosis.view import View
 
 Floats = NDArray[np.float64]
@@ -26,7 +35,7 @@ OF_HOSTS: tuple[tuple[Callable[[Signals], Assessment], tuple[str, ...]], ...] = 
     (memory.assess_memory, ("memory_some",)),
     (memory.assess_swap, ("swap_in",)),
     (storage.assess_disk, ("io_some", "disk_busy")),
-    (network.assess_network, ("latency", "link_use")),
+    (network.assess_network, ("latency", "mixed_latency", "link_use")),
     (network.assess_service, ("service_share",)),
     (storage.assess_checkpoint, ("checkpoint_share",)),
     (network.assess_interconnect, ("fabric_use",)),
@@ -43,6 +52,7 @@ OF_GPUS: tuple[Callable[[GpuSignals], Assessment], ...] = (
     accelerator.assess_small_batch,
     accelerator.assess_pcie,
     accelerator.assess_idle_gpu,
+    accelerator.assess_low_use,
 )
 
 KINDS_OF_GPUS: tuple[EventKind, ...] = (
@@ -51,6 +61,7 @@ KINDS_OF_GPUS: tuple[EventKind, ...] = (
     accelerator.SMALL_BATCH,
     accelerator.PCIE,
     accelerator.IDLE,
+    accelerator.LOW_USE,
 )
 """The kinds in the order of `OF_GPUS`."""
 
@@ -69,6 +80,11 @@ KINDS: tuple[EventKind, ...] = (
     gpu_feed.HOST,
     *KINDS_OF_GPUS,
 )
+
+COME_AND_GO = frozenset(
+    kind.name for kind in (gpu_feed.DATA_WAIT, gpu_feed.HOST, gpu_feed.SYNC, accelerator.PCIE, accelerator.SMALL_BATCH)
+)
+"""Kinds that show in gaps of a GPU's work, which often come in spells."""
 
 _PLACES = {kind.name: place for place, kind in enumerate(KINDS)}
 _FIRST_OF_GPUS = len(KINDS) - len(KINDS_OF_GPUS)
@@ -110,6 +126,7 @@ class BottleneckDetector:
         self._gpu_claims: list[Claims] = []
         self._gpu_lines: Floats = np.empty(0)  # kind × (score, probability) × host: the worst GPU of each host
         self._gpus_evaluated = float("-inf")
+        self._spells = {name: Spells() for name in COME_AND_GO}
         self._hosts = self._signals.hosts
         self._cores = Cores()
         self._base = BaseScores(settings)
@@ -117,12 +134,13 @@ class BottleneckDetector:
     def observe(self, view: View) -> Iterable[Claims]:
         """Evaluate everything. Expensive work runs between two claims, so that the event loop can run."""
         self._signals.update(view)
-        found = self._by_signals()
+        kernel = kernel_evidence.of_trainings(self._signals)
+        found = self._by_signals(kernel)
         claims = [self._claim(view, assessment) for assessment in found]
         yield from claims
         if self._evaluate_gpus(view):
             yield from self._gpu_claims
-        more = list(self._by_more(view, found))
+        more = kernel_evidence.combined(self._by_more(view, found), kernel, kernel_evidence.LATER)
         claims += [self._claim(view, assessment) for assessment in more]
         yield from claims[len(found) :]
         if self._tabulates:
@@ -139,7 +157,7 @@ class BottleneckDetector:
         ):
             return False
         self._gpus_evaluated, self._hosts = view.now, view.hosts
-        self._gpus.update(view, self._signals.rates)
+        self._gpus.update(view, self._signals.rates, ~np.isnan(self._signals["data_share"]))
         self._of_gpus = [assess(self._gpus) for assess in OF_GPUS]
         self._gpu_claims = [self._claim(view, assessment) for assessment in self._of_gpus]
         if self._tabulates:
@@ -147,9 +165,10 @@ class BottleneckDetector:
             self._gpu_lines = _worst(lines, view.gpus.hosts, len(view.hosts))
         return True
 
-    def _by_signals(self) -> list[Assessment]:
+    def _by_signals(self, kernel: kernel_evidence.Kernel) -> list[Assessment]:
         """Return the assessments that need only signals, as far as these were ever known."""
-        return [assess(self._signals) for assess, needed in OF_HOSTS if self._signals.ever_known(*needed)]
+        found = [assess(self._signals) for assess, needed in OF_HOSTS if self._signals.ever_known(*needed)]
+        return kernel_evidence.combined(found, kernel, kernel_evidence.AT_ONCE)
 
     def _by_more(self, view: View, found: Iterable[Assessment]) -> Iterator[Assessment]:
         """Yield the assessments that also need GPUs, cores or other assessments."""
@@ -181,16 +200,22 @@ class BottleneckDetector:
             confidence = np.where(measured, self._calibration.probability(kind, log_odds), confidence)
         unsure = ~measured & (found.sources <= 1)
         confidence = np.where(unsure, np.minimum(confidence, ONE_SOURCE), confidence)
+        if found.most is not None:
+            confidence = np.minimum(confidence, found.most)
         supported = (found.sources >= 1) & found.known
         enters = supported & (weighed >= settings.raise_probability) & (found.level >= settings.least_level)
         stays = supported & (weighed >= settings.keep_probability) & (found.level >= settings.least_level / 2)
+        if kind in self._spells:
+            stays |= self._spells[kind].held(found.subjects, enters, stays, view.now)
         return Claims(
             kind=found.kind,
             subjects=found.subjects,
             enters=enters,
             stays=stays,
             confidence=confidence,
-            known=(updates >= FEW_UPDATES) & view.alive[found.subjects.hosts],
+            known=(updates >= FEW_UPDATES)
+            & view.alive[found.subjects.hosts]
+            & ~self._signals.paused[found.subjects.hosts],  # a paused run is not slow
             level=found.level,
             because=partial(_because, found, measured),
             evidence={**found.evidence, "log_odds": log_odds},
@@ -209,6 +234,7 @@ class BottleneckDetector:
             lines[_PLACES[assessment.kind.name]] = _lines(assessment, claims)
         if self._of_gpus:
             lines[_FIRST_OF_GPUS:] = self._gpu_lines
+        lines[..., self._signals.paused] = np.nan
         names = [kind.name.removeprefix("bottleneck_") for kind in KINDS]
         score, chance = lines.transpose(1, 0, 2)
         return ScoreTable(
@@ -238,4 +264,4 @@ def _worst(values: Floats, hosts: NDArray[np.int64], count: int) -> Floats:
 
 def _because(found: Assessment, measured: Flags, place: int) -> str:
     words = found.words(place)
-    return words if measured[place] else f"{words} (uncalibrated)"
+    return words if measured[place] or not words else f"{words} (uncalibrated)"

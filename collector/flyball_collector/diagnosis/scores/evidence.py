@@ -26,6 +26,7 @@ class EvidenceSource(StrEnum):
     STEPS = "steps"  # the training's step reports
     HOST = "host"  # the kernel
     GPU = "gpu"  # the driver
+    PROCESSES = "processes"  # the kernel, for the training's own processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class Assessment:
     known: Flags
     evidence: Mapping[str, Floats] = field(default_factory=dict)
     words: Callable[[int], str] = lambda _: ""
+    most: Floats | None = None  # the highest confidence that the readings allow; None: any
 
     @property
     def probability(self) -> Floats:
@@ -75,6 +77,7 @@ def weigh(
     known: Flags,
     evidence: Mapping[str, Floats],
     words: Callable[[int], str],
+    most: Floats | None = None,
 ) -> Assessment:
     """Add the log-odds of all sources to the prior. Unknown evidence adds nothing."""
     log_odds = np.full(len(subjects), prior)
@@ -92,6 +95,7 @@ def weigh(
         known=known,
         evidence=evidence,
         words=words,
+        most=most,
     )
 
 

@@ -1,18 +1,18 @@
 """Bottlenecks that feed the GPU too slowly: input with an unknown cause, and the host thread."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.kinds import BY_NAME
+from flyball_collector.diagnosis.number_format import clauses
 from flyball_collector.diagnosis.scores.evidence import (
     Assessment,
     EvidenceSource,
     Floats,
     Ramp,
     or_lost,
-    percent,
     weigh,
 )
 from flyball_collector.diagnosis.scores.signals import Signals
@@ -36,26 +36,47 @@ _SYNC = Ramp(0.05, 0.2, below=-2.0, above=2.2)
 _REMOTE = Ramp(0.1, 0.3, below=-3.5, above=1.5)
 
 
+_COULD_EXPLAIN = {
+    "CPU pressure": "cpu_some",
+    "memory pressure": "memory_some",
+    "I/O pressure": "io_some",
+    "the use of disks": "disk_busy",
+    "the round trip to a latency target": "latency",
+}
+"""The readings that would show another cause of waiting, with the names of their signals."""
+
+
+def _no_cause(readings: Mapping[str, float]) -> str:
+    """Return what the absence of another cause means: it was looked for, or its readings are missing."""
+    missing = [what for what, value in readings.items() if np.isnan(value)]
+    if not missing:
+        return "no resource of the host explains the waiting"
+    listed = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} and {missing[-1]}"
+    if len(missing) == len(readings):
+        return f"the cause is not visible, because the host does not report {listed}"
+    return f"no reading of the host explains the waiting, but it does not report {listed}"
+
+
 def assess_data_wait(s: Signals, swings: Floats, others: Sequence[Assessment]) -> Assessment:
     """Assess waits that no resource of this host explains: the workers wait themselves, or there are too few.
 
     `swings`: variation of the host's GPU utilisation. `others`: assessments that would explain the waiting.
     """
     waiting, idle = s["data_share"], 1 - s["gpu_busy"]
+    busy, read = s["cpu_busy"], {what: s[name] for what, name in _COULD_EXPLAIN.items()}
     explained = np.max([np.zeros(len(s.hosts)), *(other.probability * other.known for other in others)], axis=0)
     gpu = np.where(np.isnan(s["gpu_busy"]), 0.0, _GAPS(idle))
     gpu = np.where(np.isnan(waiting), gpu + _SWINGS(swings), gpu)
     level = np.where(np.isnan(waiting), np.where(swings >= 0.2, idle, 0.0), waiting)
 
     def words(place: int) -> str:
-        parts = []
-        if not np.isnan(waiting[place]):
-            parts.append(f"steps wait for input {100 * waiting[place]:.0f} % of the time")
-        if not np.isnan(idle[place]):
-            parts.append(f"GPUs idle {100 * idle[place]:.0f} % of the time")
-        return "; ".join(
-            (*parts, f"CPUs are {percent(s['cpu_busy'][place])} busy; no resource of the host explains the waiting")
+        parts = clauses(
+            ("steps wait for input {:.0f} % of the time", 100 * waiting[place]),
+            ("GPUs idle {:.0f} % of the time", 100 * idle[place]),
+            ("CPUs are {:.0f} % busy", 100 * busy[place]),
         )
+        cause = _no_cause({what: values[place] for what, values in read.items()})
+        return f"{parts}; {cause}" if parts else cause
 
     return weigh(
         DATA_WAIT,
@@ -88,15 +109,15 @@ def assess_host(s: Signals, busiest: Floats) -> Assessment:
     gpu_busy = s["gpu_busy"]
     one = np.where(np.isnan(busiest), -4.0, _ONE_CORE(busiest) + _OTHERS_IDLE(s["cpu_busy"]))
 
+    readings = (  # the signals may have other hosts when this is read
+        ("one core is busy {:.0f} % of the time", busiest),
+        ("all cores together {:.0f} %", s["cpu_busy"]),
+        ("GPUs idle {:.0f} %", 1 - gpu_busy),
+        ("steps wait for input {:.0f} % of their time", s["data_share"]),
+    )
+
     def words(place: int) -> str:
-        readings = {
-            "one core is busy {} of the time": busiest,
-            "all cores together {}": s["cpu_busy"],
-            "GPUs idle {}": 1 - gpu_busy,
-            "steps wait for input {} of their time": s["data_share"],
-        }
-        known = {words: values[place] for words, values in readings.items() if not np.isnan(values[place])}
-        return "; ".join(words.format(percent(value)) for words, value in known.items())
+        return clauses(*((template, 100 * values[place]) for template, values in readings))
 
     return weigh(
         HOST,
@@ -120,7 +141,7 @@ def assess_sync(s: Signals) -> Assessment:
     share = s["sync_share"]
 
     def words(place: int) -> str:
-        return f"the host waits for the GPU {percent(share[place])} of the step time"
+        return clauses(("the host waits for the GPU {:.0f} % of the step time", 100 * share[place]))
 
     return weigh(
         SYNC,
@@ -139,7 +160,8 @@ def assess_numa(s: Signals) -> Assessment:
     share = s["remote_pages"]
 
     def words(place: int) -> str:
-        return f"{percent(share[place])} of new memory pages come from a different node than the CPU that requests them"
+        pages = "{:.0f} % of new memory pages come from a different node than the CPU that requests them"
+        return clauses((pages, 100 * share[place]))
 
     return weigh(
         NUMA,

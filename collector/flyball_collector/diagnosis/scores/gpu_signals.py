@@ -22,16 +22,37 @@ _PROTOCOL = 0.85
 
 SWING_SECONDS = 20.0
 
+LONG_SECONDS = 240.0
+"""Time constant of the long mean, which shows steady use."""
+
+_STEADY, _STEADY_ALONE = 0.08, 0.05
+"""Use is steady while the mean of seconds differs from that of minutes by at most this: under a run, and without."""
+
+_STEADY_SPREAD, _STEADY_SPREAD_ALONE = 0.2, 0.08
+"""The same of the spread of seconds. Without a run, the GPU may answer requests, which come unsteadily."""
+
+_PARTLY = (0.08, 0.78)  # use that is neither idle nor full
+_LOST = 4.0  # steady time that an unsteady second takes away; a short evaluation does not end it
+_MOST_STEADY_SECONDS = 900.0
+
 
 class GpuSignals:
     """Signals along GPUs; NaN is unknown."""
 
     def __init__(self) -> None:
-        self._swing = SubjectArrays(mean=float("nan"), spread=float("nan"), last=float("nan"), updates=0, held=0.0)
+        self._swing = SubjectArrays(
+            mean=float("nan"),
+            spread=float("nan"),
+            long_mean=float("nan"),
+            steady=0.0,
+            last=float("nan"),
+            updates=0,
+            held=0.0,
+        )
         self.gpus = self._swing.subjects
 
-    def update(self, view: View, rates: Rates) -> None:
-        """Take the readings of a second."""
+    def update(self, view: View, rates: Rates, trains: Flags) -> None:
+        """Take the readings of a second. `trains`: hosts with a run that reports its steps."""
         self.gpus = view.gpus
         now = view.gpu("gpu_utilization_ratio")
         self.busy = view.gpu("gpu_utilization_ratio", 10)
@@ -45,7 +66,7 @@ class GpuSignals:
         self.clock = view.gpu("gpu_sm_clock_hertz", 10) / view.gpu("gpu_sm_clock_max_hertz")
         self.pcie = self._pcie(view, rates)
         self.held = view.gpu("gpu_memory_used_bytes") > HELD_BYTES
-        self._note_swing(view, now)
+        self._note_swing(view, now, np.append(trains, False)[view.gpus.hosts])
 
     @property
     def spread(self) -> Floats:
@@ -58,6 +79,16 @@ class GpuSignals:
         return np.asarray(self._swing["mean"])
 
     @property
+    def long_mean(self) -> Floats:
+        """The mean utilisation over the last minutes."""
+        return np.asarray(self._swing["long_mean"])
+
+    @property
+    def steady_seconds(self) -> Floats:
+        """For each GPU, how long it has worked part of the time without large changes."""
+        return np.asarray(self._swing["steady"])
+
+    @property
     def held_seconds(self) -> Floats:
         """For each GPU, how long its memory has been in use."""
         return np.asarray(self._swing["held"])
@@ -67,7 +98,7 @@ class GpuSignals:
         """The number of utilisation readings in a row."""
         return self._swing["updates"]
 
-    def _note_swing(self, view: View, now: Floats) -> None:
+    def _note_swing(self, view: View, now: Floats, trains: Flags) -> None:
         kept = self._swing
         kept.align(view.gpus)
         passed = known_or(0.0, view.now - kept["last"])
@@ -80,7 +111,22 @@ class GpuSignals:
         kept["mean"], kept["spread"] = np.where(fresh, now, mean), np.where(fresh, 0.0, spread)
         kept["updates"] = np.where(known, np.minimum(kept["updates"] + 1, 10_000), 0)
         kept["held"] = np.where(self.held, kept["held"] + passed, 0.0)
+        self._note_steady(passed, known, trains)
         kept["last"] = np.full(len(now), view.now)
+
+    def _note_steady(self, passed: Floats, known: Flags, trains: Flags) -> None:
+        """Follow the use of minutes, and how long it has been neither idle nor full nor changing."""
+        kept = self._swing
+        away = kept["mean"] - kept["long_mean"]
+        weight = 1 - np.exp(-passed / LONG_SECONDS)
+        moved = np.where(known, kept["long_mean"] + weight * away, kept["long_mean"])
+        kept["long_mean"] = np.where(np.isnan(moved), kept["mean"], moved)
+        low, high = _PARTLY
+        steady = self.held & (np.abs(away) <= np.where(trains, _STEADY, _STEADY_ALONE))
+        steady &= self.spread <= np.where(trains, _STEADY_SPREAD, _STEADY_SPREAD_ALONE)
+        steady &= (kept["mean"] >= low) & (kept["mean"] <= high)
+        more = kept["steady"] + np.where(steady, passed, -_LOST * passed)
+        kept["steady"] = np.where(known, np.clip(more, 0.0, _MOST_STEADY_SECONDS), kept["steady"])
 
     def _pcie(self, view: View, rates: Rates) -> Floats:
         """Return the utilisation of the link in its busier direction, at its current generation and width."""

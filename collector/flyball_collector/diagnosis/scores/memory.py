@@ -3,7 +3,8 @@
 import numpy as np
 
 from flyball_collector.diagnosis.kinds import BY_NAME
-from flyball_collector.diagnosis.scores.evidence import Assessment, EvidenceSource, Flags, Floats, Ramp, percent, weigh
+from flyball_collector.diagnosis.number_format import clauses
+from flyball_collector.diagnosis.scores.evidence import Assessment, EvidenceSource, Flags, Floats, Ramp, weigh
 from flyball_collector.diagnosis.scores.signals import Signals
 from flyball_collector.diagnosis.unknown_values import known_or
 
@@ -22,9 +23,10 @@ def assess_memory(s: Signals) -> Assessment:
     some, full, faults = s["memory_some"], s["memory_full"], s["major_faults"]
 
     def words(place: int) -> str:
-        return (
-            f"tasks stalled for memory {percent(some[place])} of the time, all of them {percent(full[place])}; "
-            f"{np.nan_to_num(faults[place]):.0f} major page faults a second"
+        return clauses(
+            ("tasks stalled for memory {:.0f} % of the time", 100 * some[place]),
+            ("all of them {:.0f} % of the time", 100 * full[place]),
+            ("{:.0f} major page faults a second", faults[place]),
         )
 
     return weigh(
@@ -50,13 +52,13 @@ def assess_memory(s: Signals) -> Assessment:
 
 def assess_swap(s: Signals) -> Assessment:
     """Count pages that are read back from swap. Pages that stay there cost no time."""
-    swapped_in, some = s["swap_in"], s["memory_some"]
+    swapped_in, swapped_out, some = s["swap_in"], s["swap_out"], s["memory_some"]
 
     def words(place: int) -> str:
-        return (
-            f"{swapped_in[place] / 1e6:.1f} MB/s are read from swap, "
-            f"{np.nan_to_num(s['swap_out'][place]) / 1e6:.1f} MB/s are written to it; "
-            f"tasks stalled for memory {percent(some[place])} of the time"
+        return clauses(
+            ("{:.1f} MB/s are read from swap", swapped_in[place] / 1e6),
+            ("{:.1f} MB/s are written to it", swapped_out[place] / 1e6),
+            ("tasks stalled for memory {:.0f} % of the time", 100 * some[place]),
         )
 
     return weigh(

@@ -1,4 +1,4 @@
-"""Chooses the primary bottleneck: the largest active one, with hysteresis for the one chosen before."""
+"""Chooses the primary bottleneck: the active one that costs most, with little hysteresis for the one chosen before."""
 
 from collections.abc import Callable, Sequence
 
@@ -16,9 +16,11 @@ Places = NDArray[np.int64]
 NONE = -1
 
 SETTLED_SECONDS = 600.0
-"""After a change between two active ones, another must be twice as large to take over for this long."""
+"""After a change between two active ones, another must be clearly larger to take over for this long."""
 
-TWICE = 2.0
+CLEARLY_LARGER = 1.25
+"""Two that fluctuate around the same size would change places at every wave. So the primary one costs at least four
+fifths of the largest."""
 
 _LEAST = 1e-9
 """Least weight of an active bottleneck, so that it precedes all that are not active even if its score is unknown."""
@@ -61,7 +63,7 @@ class PrimaryBottleneck:
         """Return for how long the same other bottleneck has been larger without a break."""
         kept = self._kept
         recently = now - kept["changed"] < SETTLED_SECONDS
-        factor = np.where(recently, TWICE, 1 + self._dead_band)
+        factor = np.where(recently, max(CLEARLY_LARGER, 1 + self._dead_band), 1 + self._dead_band)
         larger = ~gone & (best != kept["chosen"]) & (largest > factor * own)
         same = larger & (best == kept["rival"])
         kept["since"] = np.where(same, kept["since"], np.where(larger, now, np.nan))

@@ -35,7 +35,7 @@ def assess_cpu(s: Signals) -> Assessment:
     gpu = np.where(host > 0, _WELL_FED(gpu_busy), 0.0)
 
     def words(place: int) -> str:
-        parts = [f"tasks waited for a CPU {percent(pressure[place])} of the time"]
+        parts = [] if np.isnan(pressure[place]) else [f"tasks waited for a CPU {percent(pressure[place])} of the time"]
         if demand[place] >= 1:
             parts.append(f"{demand[place]:.1f} runnable tasks for each CPU")
         if slowdown[place] >= 0.05:

@@ -31,9 +31,10 @@ class Rates:
         self._times = numbers_of(states, "corrected_ns") / 1e9
         self._gaps = np.maximum(GAP_SECONDS, 0.003 * numbers_of(states, "interval_ms"))
 
-    def host(self, metric: str) -> Floats:
-        """Return the rate of a counter along hosts."""
-        return self._rate(metric, lambda view: view.hosts, lambda view: view.host_count(metric))
+    def host(self, metric: str, **where: str) -> Floats:
+        """Return the rate of a counter along hosts. `where` gives all labels of the metric, if it has any."""
+        key = "/".join((metric, *where.values()))
+        return self._rate(key, lambda view: view.hosts, lambda view: view.host_count(metric, **where))
 
     def resource(self, metric: str) -> Floats:
         """Return the rate of a counter along its resources."""
@@ -43,10 +44,10 @@ class Rates:
         """Return the rate of a counter along GPUs."""
         return self._rate(metric, lambda view: view.gpus, lambda view: view.gpu_count(metric))
 
-    def _rate(self, metric: str, whose: Callable[[View], Subjects], read: Callable[[View], Floats]) -> Floats:
+    def _rate(self, key: str, whose: Callable[[View], Subjects], read: Callable[[View], Floats]) -> Floats:
         assert self._view is not None  # noqa: S101  `update` comes first
         of, counts = whose(self._view), read(self._view)
-        kept = self._kept.setdefault(metric, SubjectArrays(count=float("nan"), at=float("nan"), rate=float("nan")))
+        kept = self._kept.setdefault(key, SubjectArrays(count=float("nan"), at=float("nan"), rate=float("nan")))
         kept.align(of)
         times, gaps = self._times[of.hosts], self._gaps[of.hosts]
         elapsed, grown = times - kept["at"], counts - kept["count"]

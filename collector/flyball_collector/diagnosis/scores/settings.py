@@ -60,4 +60,4 @@ class ScoreSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             ge=0.0, description="Another bottleneck becomes the primary one only if its score is larger for this long."
         ),
-    ] = 60.0
+    ] = 10.0

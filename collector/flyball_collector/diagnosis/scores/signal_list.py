@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import lru_cache
 
 import numpy as np
@@ -119,17 +120,61 @@ LOOPBACK = "localhost"
 """The agent's name for the round trip over loopback."""
 
 
-@_needs("latency_seconds")
+@_needs("latency_seconds", "latency_connect_seconds")
 def _latency(s: Sources) -> Floats:
-    """Return the longest round trip to a target; unknown if there is only loopback."""
-    metric = "latency_seconds"
-    targets, values = s.view.resources(metric), s.view.resource(metric)
-    return s.view.largest_by_host(np.where(_are_near(targets), np.nan, values), targets.hosts)
+    """Return the longest way to a target: the time to connect. Unknown if there is only loopback."""
+    view = s.view
+    found = _slowest_target(s, "latency_seconds", _Target.TCP)
+    connects = view.resources(_CONNECT)
+    return np.fmax(found, view.largest_by_host(view.resource(_CONNECT), connects.hosts))
+
+
+@_needs("latency_answer_seconds")
+def _answer(s: Sources) -> Floats:
+    """Return the longest work of a target for an answer: the time beyond that of the way, which connecting takes."""
+    view = s.view
+    connects, answers = view.resources(_CONNECT), view.resources("latency_answer_seconds")
+    ours, theirs = answers.shared_with(connects)
+    beyond = view.resource("latency_answer_seconds")[ours] - view.resource(_CONNECT)[theirs]
+    return view.largest_by_host(np.maximum(beyond, 0.0), answers.hosts[ours])
+
+
+@_needs("latency_seconds")
+def _mixed_latency(s: Sources) -> Floats:
+    """Return the longest request to a target whose agent does not report the time to connect."""
+    return _slowest_target(s, "latency_seconds", _Target.MIXED)
+
+
+_CONNECT = "latency_connect_seconds"
+
+
+class _Target(IntEnum):
+    """The kinds of targets, by what their round trips measure."""
+
+    LOOPBACK = 0
+    TCP = 1
+    REQUEST = 2  # with separate times to connect and to answer
+    MIXED = 3  # a request of an agent that does not separate them
+
+
+def _slowest_target(s: Sources, metric: str, which: _Target) -> Floats:
+    targets = s.view.resources(metric)
+    values = np.where(_kinds_of(targets, s.view.resources(_CONNECT)) == which, s.view.resource(metric), np.nan)
+    return s.view.largest_by_host(values, targets.hosts)
 
 
 @lru_cache(maxsize=4)
-def _are_near(targets: Subjects) -> NDArray[np.bool_]:
-    return np.array([target.resource == LOOPBACK for target in targets.names], dtype=bool)
+def _kinds_of(targets: Subjects, connects: Subjects) -> NDArray[np.int64]:
+    kinds = np.array([_kind_of(target.resource) for target in targets.names], dtype=np.int64)
+    separate, _ = targets.shared_with(connects)
+    kinds[separate] = _Target.REQUEST
+    return kinds
+
+
+def _kind_of(target: str) -> _Target:
+    if target == LOOPBACK:
+        return _Target.LOOPBACK
+    return _Target.MIXED if target.startswith(("http://", "https://")) else _Target.TCP
 
 
 @_needs("network_speed_bytes_per_second")
@@ -174,6 +219,23 @@ def _remote_pages(s: Sources) -> Floats:
     return np.where(every >= 1000, ratio_of(found["remote"], every), 0.0 * every)
 
 
+def _of_mains(metric: str, **where: str) -> SignalReader:
+    """Read the rate of a counter of trainings for each main process; for seconds, their share of the time."""
+
+    def read(s: Sources) -> Floats:
+        return ratio_of(s.rates.host(metric, **where), s.view.host("training_processes"))
+
+    return SignalReader((metric,), read)
+
+
+@_needs("training_sent_segments_total")
+def _lost_segments(s: Sources) -> Floats:
+    """Return the segments of trainings that were sent again or arrived out of order, for each one that they send."""
+    sent = s.rates.host("training_sent_segments_total")
+    lost = s.rates.host("training_retransmitted_segments_total") + s.rates.host("training_disordered_segments_total")
+    return np.where(sent > 0, ratio_of(lost, sent), 0.0 * sent)
+
+
 @_needs("gpu_memory_used_bytes")
 def _gpu_busy(s: Sources) -> Floats:
     """Return the utilisation of the GPUs of a host with memory in use, as in training."""
@@ -183,6 +245,9 @@ def _gpu_busy(s: Sources) -> Floats:
     counts = view.sum_by_host(np.where(np.isnan(busy), np.nan, 1.0), view.gpus.hosts)
     return ratio_of(view.sum_by_host(busy, view.gpus.hosts), counts)
 
+
+WAITS = ("disk", "remote", "memory", "socket", "poll", "process", "other")
+"""What the main thread of a training waits for, as the agent's metrics name it."""
 
 HELD_BYTES = 1.5 * 2**30
 """A GPU with more memory in use than this is held: contexts of idle services take a few hundred MiB."""
@@ -214,6 +279,8 @@ SIGNALS: tuple[Signal, ...] = (
     Signal("disk_written", "bytes a second written", _sum("disk_written_bytes_total")),
     # networks
     Signal("latency", "round trip to the farthest target, without rare outliers", _latency, median=True),
+    Signal("answer", "work of the slowest target for an answer, without rare outliers", _answer, median=True),
+    Signal("mixed_latency", "slowest request to a target, network and service together", _mixed_latency, median=True),
     Signal("link_use", "utilisation of the busiest network link", _link_use),
     Signal("fabric_use", "utilisation of the busiest InfiniBand port", _fabric_use),
     Signal("retransmitted", "share of TCP segments retransmitted", _retransmitted),
@@ -221,6 +288,22 @@ SIGNALS: tuple[Signal, ...] = (
     Signal("remote_pages", "share of new memory pages from another node", _remote_pages, times=4),
     # accelerators
     Signal("gpu_busy", "mean utilisation of the GPUs with memory in use", _gpu_busy, times=2),
+    # trainings, as the kernel sees them: shares of the time of main threads, and of workers for each main thread
+    Signal("main_run", "share of time in which a training runs", _of_mains("training_run_seconds_total")),
+    Signal("main_delay", "share of time in which it waits for a CPU", _of_mains("training_delay_seconds_total")),
+    *(Signal(f"main_{what}", f"share of time in which it waits: {what}",
+             _of_mains("training_wait_seconds_total", what=what)) for what in WAITS),
+    Signal("main_cores", "cores that its main process uses", _of_mains("training_cpu_seconds_total")),
+    Signal("worker_cores", "cores that its workers use", _of_mains("training_worker_cpu_seconds_total")),
+    Signal("worker_delay", "time in which its workers wait for a CPU",
+           _of_mains("training_worker_delay_seconds_total")),
+    *(Signal(f"worker_{what}", f"time in which its workers wait: {what}",
+             _of_mains("training_worker_wait_seconds_total", what=what)) for what in WAITS),
+    Signal("calls", "segments with data that trainings send a second", _rate("training_sent_segments_total")),
+    Signal("received", "bytes that trainings receive a second", _rate("training_received_bytes_total")),
+    Signal("lost_segments", "segments of trainings lost for each one sent", _lost_segments),
+    Signal("trip", "round trip of the trainings' connections", _host("training_round_trip_seconds"), median=True),
+    Signal("least_trip", "shortest round trip of minutes", _host("training_least_round_trip_seconds")),
     # steps
     Signal("data_share", "share of the step time spent waiting for input", _step("data")),
     Signal("service_share", "share spent in calls to services", _step("service")),

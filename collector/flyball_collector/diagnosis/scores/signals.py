@@ -22,6 +22,9 @@ MEDIAN_OF = 5
 DRIFT_A_MINUTE = 0.01
 """How fast the best computing time of a run is forgotten, because batches and sequences change."""
 
+ROUND_TRIPS = ("latency", "answer", "mixed_latency")
+"""The signals whose shortest value is kept."""
+
 UNCONTENDED = 0.15
 """A computing time counts as undisturbed below this CPU pressure."""
 
@@ -48,7 +51,7 @@ class Signals:
             best=float("nan"),
             best_data=float("nan"),
             best_service=float("nan"),
-            shortest=float("nan"),
+            **{f"shortest_{name}": float("nan") for name in ROUND_TRIPS},
         )
         self._known = np.zeros(count, dtype=np.bool_)
         self._seen_count = -1
@@ -87,6 +90,11 @@ class Signals:
         return np.asarray(self._kept["means"][:, PLACES[name]])
 
     @property
+    def paused(self) -> NDArray[np.bool_]:
+        """Return the hosts on which adjustments pause all ranks now."""
+        return self._steps.paused
+
+    @property
     def updates(self) -> NDArray[np.int64]:
         """For each host, the number of updates in a row in which it reported."""
         return self._kept["updates"]
@@ -117,10 +125,9 @@ class Signals:
         lost = 1.0 - ratio_of(self._kept[f"best_{what}"], self[f"{what}_seconds"])
         return np.asarray(np.maximum(lost, 0.0) * self[f"{what}_share"])
 
-    @property
-    def latency_growth(self) -> Floats:
-        """The round trip as a multiple of the shortest known one."""
-        return ratio_of(self["latency"], np.maximum(self._kept["shortest"], 1e-4))
+    def growth_of(self, name: str) -> Floats:
+        """Return one of `ROUND_TRIPS` as a multiple of the shortest known one."""
+        return ratio_of(self[name], np.maximum(self._kept[f"shortest_{name}"], 1e-4))
 
     def _smooth(self, values: Floats, now: float) -> None:
         means, seen, last = self._kept["means"], self._kept["seen"], self._kept["last"]
@@ -155,4 +162,6 @@ class Signals:
         for what in ("data", "service"):
             spent, best = self[f"{what}_seconds"], f"best_{what}"
             kept[best] = np.where(np.isnan(spent), np.nan, np.fmin(kept[best] * drift, spent))
-        kept["shortest"] = np.fmin(kept["shortest"] * drift, self.raw["latency"])
+        for name in ROUND_TRIPS:
+            if self.ever_known(name):
+                kept[f"shortest_{name}"] = np.fmin(kept[f"shortest_{name}"] * drift, self.raw[name])

@@ -11,6 +11,7 @@ from flyball_collector.diagnosis.view import View
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 NAMES = Shares._fields
 
@@ -18,11 +19,17 @@ HOSTS_A_SECOND = 256
 """With more hosts than this, each is read every few seconds, because parsing in Python is slow."""
 
 
+PAUSED_SECONDS = 5.0
+"""A paused rank reports its pause each second."""
+
+
 class Steps:
     """Reads one report of each host a second, rotating through its ranks."""
 
     def __init__(self) -> None:
-        self._read = SubjectArrays(sequence=-1)
+        self._read = SubjectArrays(sequence=-1, paused_at=float("-inf"))
+        self.paused: Flags = np.zeros(0, dtype=np.bool_)
+        """Hosts on which adjustments pause all ranks now: their GPUs and CPUs rest on purpose."""
 
     def read(self, view: View) -> dict[str, Floats]:
         """Return the shares along hosts; unknown if there is no new report."""
@@ -33,17 +40,26 @@ class Steps:
         sequences = self._read["sequence"]
         every = max(1, -(-hosts // HOSTS_A_SECOND))
         states, found_shares, places = view.states, [], []
+        paused_at = self._read["paused_at"]
         for place in range(second % every, hosts, every):
             state = states[place]
             if state.extras is None or state.sequence == sequences[place]:
                 continue
             sequences[place] = state.sequence
+            if _are_paused(state.extras.steps):
+                paused_at[place] = view.now
             if (reports := state.extras.steps) and (share := _shares(reports, second // every)) is not None:
                 found_shares.append(share)
                 places.append(place)
+        self.paused = view.now - paused_at < PAUSED_SECONDS * every
         if found_shares:
             found[:, places] = np.array(found_shares, dtype=np.float64).T  # None becomes NaN
         return dict(zip(NAMES, found, strict=True))
+
+
+def _are_paused(reports: Sequence[pb.StepReport]) -> bool:
+    """Return True if all ranks were paused since the last record."""
+    return bool(reports) and all(report.paused_seconds > 0 and not report.steps for report in reports)
 
 
 def _shares(reports: Sequence[pb.StepReport], number: int) -> Shares | None:

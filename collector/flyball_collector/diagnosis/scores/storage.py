@@ -3,13 +3,13 @@
 import numpy as np
 
 from flyball_collector.diagnosis.kinds import BY_NAME
+from flyball_collector.diagnosis.number_format import clauses
 from flyball_collector.diagnosis.scores.evidence import (
     Assessment,
     EvidenceSource,
     Floats,
     Ramp,
     or_lost,
-    percent,
     weigh,
 )
 from flyball_collector.diagnosis.scores.signals import Signals
@@ -35,19 +35,21 @@ _NO_WAIT = -0.5
 def assess_disk(s: Signals) -> Assessment:
     """Count waits for a disk. A busy disk is harmless if steps hardly wait, whatever its I/O is."""
     some, full, busy = s["io_some"], s["io_full"], s["disk_busy"]
-    waiting, read = s["data_share"], s["disk_read"]
-    pressure = np.where(waiting >= 0.1, np.maximum(_PRESSURE(some), _OF_THE_WAITING(some / waiting)), _PRESSURE(some))
+    waiting, read, latency = s["data_share"], s["disk_read"], s["disk_latency"]
+    share = np.divide(some, waiting, out=np.zeros_like(some), where=waiting >= 0.1)
+    pressure = np.where(waiting >= 0.1, np.maximum(_PRESSURE(some), _OF_THE_WAITING(share)), _PRESSURE(some))
     host = pressure + _STALLED(full) + _BUSY(busy) + _OTHER_CAUSE(s["memory_some"])
     gpu = np.where(host > 0, _WELL_FED(s["gpu_busy"]), 0.0)
     steps = np.where(np.isnan(waiting), 0.0, or_lost(_WAITING(waiting), _LOST, s.data_loss) + _READS(read))
     steps = np.where(np.isnan(waiting) & np.isnan(s["gpu_busy"]), _NO_WAIT, steps)
 
     def words(place: int) -> str:
-        steps = "" if np.isnan(waiting[place]) else f"; steps wait for input {100 * waiting[place]:.0f} % of the time"
-        return (
-            f"tasks stalled for I/O {percent(some[place])} of the time; the disk was {percent(busy[place])} busy, "
-            f"{np.nan_to_num(read[place]) / 1e6:.0f} MB/s read, "
-            f"{np.nan_to_num(s['disk_latency'][place]) * 1e3:.1f} ms for each operation{steps}"
+        return clauses(
+            ("tasks stalled for I/O {:.0f} % of the time", 100 * some[place]),
+            ("the disk was {:.0f} % busy", 100 * busy[place]),
+            ("{:.0f} MB/s read", read[place] / 1e6),
+            ("{:.1f} ms for each operation", 1e3 * latency[place]),
+            ("steps wait for input {:.0f} % of the time", 100 * waiting[place]),
         )
 
     return weigh(
@@ -76,7 +78,7 @@ def assess_checkpoint(s: Signals) -> Assessment:
     share = s["checkpoint_share"]
 
     def words(place: int) -> str:
-        return f"checkpoints took {percent(share[place])} of the step time in the last minutes"
+        return clauses(("checkpoints took {:.0f} % of the step time in the last minutes", 100 * share[place]))
 
     return weigh(
         CHECKPOINT,

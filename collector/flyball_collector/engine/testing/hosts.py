@@ -11,6 +11,7 @@ from flyball_collector.engine.start_up import StartUp
 from flyball_collector.fleet.events import HostEvent
 from flyball_collector.fleet.fleet import Fleet
 from flyball_collector.fleet.host import HostState
+from flyball_collector.fleet.kill_details import KillDetails
 from flyball_collector.tick import KnownLayout, Tick
 from flyball_proto.layout import Column, Layout
 from flyball_proto.metric import Kind, Metric
@@ -56,10 +57,19 @@ class SimulatedFleet:
         for key in [k for k in self._readings[host] if k[0] == metric and (not gpu or ("gpu", gpu) in k[1])]:
             del self._readings[host][key]
 
-    def add_event(self, kind: str, *, host: str = "a", resource: str = "", code: int = 0, ago: float = 0.0) -> None:
+    def add_event(
+        self,
+        kind: str,
+        *,
+        host: str = "a",
+        resource: str = "",
+        code: int = 0,
+        ago: float = 0.0,
+        kill: KillDetails | None = None,
+    ) -> None:
         """Add an event as if a record of the host had brought it."""
         state = self.host(host)
-        event = HostEvent(int((self.now - ago) * SECOND), kind, resource, code, f"text of {kind}")
+        event = HostEvent(int((self.now - ago) * SECOND), kind, resource, code, f"text of {kind}", kill)
         state.events = (*state.events, event)
 
     def report(self, *reports: pb.StepReport, host: str = "a") -> None:

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from flyball_collector.diagnosis.kinds import Group, Severity
 from flyball_collector.diagnosis.subject import Subject
-from flyball_collector.exporter.diagnosis.snapshot import ExportedCondition
+from flyball_collector.exporter.diagnosis.snapshot import ConditionText, ExportedCondition
 
 MAX_OF_KIND = 64
 """Maximum conditions of one kind for a host, because the names of mounts and interfaces come from the host."""
@@ -14,7 +14,10 @@ MAX_OF_KIND = 64
 WITHOUT_READINGS = frozenset({"host_lost", "data_gap"})
 """Conditions that remain true of a host that does not report. All others disappear with its readings."""
 
-Key = tuple[str, Severity, Subject]
+Key = tuple[str, Severity, Subject, int | None]
+
+
+Shown = TypeVar("Shown", ExportedCondition, ConditionText)
 
 
 class GroupLines(NamedTuple):
@@ -67,7 +70,7 @@ class ActiveLines:
         self._kept[kind] = kept
         if kept.hosts <= reporting:
             return kept.all_lines
-        return _show([each for each in group if _is_shown(each, known, reporting)], kept.lines)
+        return _show([each for each in group if is_shown(each, known, reporting)], kept.lines)
 
     def _make(self, group: Sequence[ExportedCondition], before: Mapping[Key, bytes]) -> _Kept:
         hosts = frozenset(each.subject.host for each in group)
@@ -76,24 +79,26 @@ class ActiveLines:
 
 
 def _key(active: ExportedCondition) -> Key:
-    return active.kind.name, active.severity, active.subject
+    return active.kind.name, active.severity, active.subject, active.gpu_index
 
 
-def _is_shown(active: ExportedCondition, known: Collection[str], reporting: frozenset[str]) -> bool:
+def is_shown(active: ExportedCondition | ConditionText, known: Collection[str], reporting: frozenset[str]) -> bool:
+    """Return True if a condition of this subject has series now."""
     host = active.subject.host
     return host in reporting or (bool(host) and host in known and active.kind.name in WITHOUT_READINGS)
 
 
 def _show(active: Sequence[ExportedCondition], lines: Mapping[Key, bytes]) -> GroupLines:
-    limited = list(_limited(active))
+    shown = list(limited(active))
     return GroupLines(
-        list(dict.fromkeys(lines[_key(each)] for each in limited)),
-        [each for each in limited if each.kind.group is Group.RISK],
+        list(dict.fromkeys(lines[_key(each)] for each in shown)),
+        [each for each in shown if each.kind.group is Group.RISK],
         Counter((each.subject.host, each.severity) for each in active),
     )
 
 
-def _limited(active: Iterable[ExportedCondition]) -> Iterator[ExportedCondition]:
+def limited(active: Iterable[Shown]) -> Iterator[Shown]:
+    """Yield at most `MAX_OF_KIND` conditions of each kind and host."""
     counts: Counter[tuple[str, str]] = Counter()
     for each in active:
         of = each.subject.host, each.kind.name

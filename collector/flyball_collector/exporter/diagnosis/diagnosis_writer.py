@@ -8,13 +8,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.adjustments.tally import AdjustmentFigures
+from flyball_collector.adjustments.shown.tally import AdjustmentFigures
 from flyball_collector.diagnosis.kinds import Severity
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.exporter.catalogue import header, sample_name
 from flyball_collector.exporter.diagnosis import metrics as m
-from flyball_collector.exporter.diagnosis.active_lines import ActiveLines, GroupLines
-from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, ExportedCondition, RunFigure
+from flyball_collector.exporter.diagnosis.active_lines import ActiveLines, GroupLines, is_shown, limited
+from flyball_collector.exporter.diagnosis.snapshot import ConditionText, DiagnosisSnapshot, ExportedCondition, RunFigure
 from flyball_collector.exporter.escape import joined, labels_text
 from flyball_collector.exporter.host_series import labels_end, prefix, start
 from flyball_collector.exporter.negotiation import ExpositionFormat
@@ -44,12 +44,16 @@ _RUN_VALUES: tuple[tuple[Metric, Callable[[RunFigure], float | None]], ...] = (
     (m.RUN_LEFT, lambda run: run.left),
     (m.RUN_LEFT_LOW, lambda run: run.left_low),
     (m.RUN_LEFT_HIGH, lambda run: run.left_high),
+    (m.RUN_CHECKPOINT, lambda run: run.last_checkpoint),
+    (m.RUN_FLOPS, lambda run: run.flops_per_token),
+    (m.RUN_PEAK_FLOPS, lambda run: run.peak_flops),
 )
 _RISK_VALUES: tuple[tuple[Metric, Callable[[ExportedCondition], float | None]], ...] = (
     (m.RISK_LEFT, lambda active: active.left),
     (m.RISK_LEFT_LOW, lambda active: active.left_low),
     (m.RISK_LEFT_HIGH, lambda active: active.left_high),
     (m.RISK_PROBABILITY, lambda active: active.probability),
+    (m.RISK_FORECAST_TIME, lambda active: active.forecast_at),
 )
 
 
@@ -84,6 +88,9 @@ class DiagnosisWriter:
         shown = self._active_lines.groups(snapshot.active, known, reporting, runs=runs)
         yield from self._hosts(snapshot, shown, format_, known, reporting)
         yield from self._active(shown, format_)
+        wanted = frozenset(reporting) | frozenset([""] if runs else [])  # a run has no host
+        texts = limited(each for each in snapshot.texts if is_shown(each, known, wanted))
+        yield from self._family(m.INFO, [(each.subject.host, _info(each), 1) for each in texts], before, format_)
         for metric, rows in self._rows(snapshot, shown, reporting, runs=runs):
             yield from self._family(metric, rows, before, format_)
 
@@ -116,6 +123,7 @@ class DiagnosisWriter:
         """Yield families for which most hosts have no series."""
         yield m.PRIMARY, [(host, (("bottleneck", name),), 1) for host, name in snapshot.primary if host in reporting]
         risks = [each for of_group in shown for each in of_group.risks]
+        risks += limited(each for each in snapshot.held_risks if each.subject.host in reporting)
         for metric, of_risk in _RISK_VALUES:
             yield metric, [(each.subject.host, _risk(each), of_risk(each)) for each in risks]
         advice = [each for each in snapshot.advice if each.host in reporting or (runs and not each.host)]
@@ -229,16 +237,35 @@ def _counts(shown: Iterable[GroupLines], hosts: Sequence[str]) -> list[tuple[str
 
 
 def _condition(active: ExportedCondition) -> Labels:
-    return (("kind", active.kind.name), ("severity", active.severity.word), *_subject(active.subject))
+    return (("kind", active.kind.name), ("severity", active.severity.word), *_subject(active.subject, active.gpu_index))
 
 
 def _risk(active: ExportedCondition) -> Labels:
-    return (("risk", active.kind.name), *_subject(active.subject))
+    return (("risk", active.kind.name), *_subject(active.subject, active.gpu_index))
 
 
-def _subject(subject: Subject) -> Labels:
+def _info(text: ConditionText) -> Labels:
+    kind, severity = text.kind.name, text.severity.word
+    subject = _subject(text.subject, text.gpu_index)
+    return (
+        ("kind", kind),
+        ("severity", severity),
+        *subject,
+        ("because", text.because),
+        ("confidence", text.confidence),
+    )
+
+
+def _subject(subject: Subject, gpu_index: int | None) -> Labels:
     rank = str(subject.rank) if subject.rank is not None else ""
-    return (("gpu", subject.gpu), ("resource", subject.resource), ("run", subject.run), ("rank", rank))
+    index = str(gpu_index) if gpu_index is not None and subject.gpu else ""
+    return (
+        ("gpu", subject.gpu),
+        ("index", index),
+        ("resource", subject.resource),
+        ("run", subject.run),
+        ("rank", rank),
+    )
 
 
 def _finite(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,26 +1,26 @@
 """Takes snapshots of the diagnosis on the event loop: conditions, scores, runs and waste."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 
-from flyball_collector.adjustments.tally import AdjustmentFigures
+from flyball_collector.adjustments.shown.tally import AdjustmentFigures
 from flyball_collector.advice.advice import Advice
-from flyball_collector.diagnosis.claims import Claims, at
-from flyball_collector.diagnosis.conditions import ActiveCondition, with_current_values
-from flyball_collector.diagnosis.detector import Detector
+from flyball_collector.diagnosis.active_conditions import ActiveCondition
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.kinds import BOTTLENECKS, BY_NAME, Group
-from flyball_collector.diagnosis.runs.run_figures import RunFigureTable
 from flyball_collector.diagnosis.scores.score_table import ScoreTable, table_of
 from flyball_collector.diagnosis.subject import Subject, Subjects
 from flyball_collector.diagnosis.view import View  # noqa: TC001  used in the annotation of an attribute
 from flyball_collector.diagnosis.waste import NAMES
 from flyball_collector.engine.accounts import Accounts
 from flyball_collector.engine.engine import Diagnosis
+from flyball_collector.engine.recent_risks import Forecast
+from flyball_collector.exporter.diagnosis.condition_texts import ConditionTexts
+from flyball_collector.exporter.diagnosis.run_figures import run_figures
 from flyball_collector.exporter.diagnosis.snapshot import (
     NO_SCORES,
     NO_WASTE,
     AdviceFigure,
+    ConditionText,
     DiagnosisSnapshot,
     ExportedCondition,
     Price,
@@ -29,7 +29,6 @@ from flyball_collector.exporter.diagnosis.snapshot import (
     WasteFigures,
     XidTime,
 )
-from flyball_collector.fleet.runs import FleetRun, live_runs
 
 
 class DiagnosisFindings:
@@ -46,6 +45,7 @@ class DiagnosisFindings:
         self._groups: dict[str, tuple[int, list[ExportedCondition]]] = {}  # by kind, with its revision
         self._subjects: Subjects | None = None
         self._names: tuple[str, ...] = ()
+        self._texts = ConditionTexts(self._current)
 
     def of_fleet(self) -> DiagnosisSnapshot:
         """Return the results of all hosts and runs."""
@@ -54,6 +54,8 @@ class DiagnosisFindings:
             scores=self._scores,
             primary=_primaries(self._table(), self._names),
             active=[group for kind in self._diagnosis.conditions.active_by_kind() if (group := self._group(*kind))],
+            held_risks=self._held_risks(lambda _: True),
+            texts=self._all_texts(),
             advice=[each for of_host in self._advice.values() for each in of_host],
             runs=self._runs(),
             waste=self._waste(),
@@ -65,9 +67,12 @@ class DiagnosisFindings:
     def of_runs(self) -> DiagnosisSnapshot:
         """Return the results of runs. The cost depends on active conditions, not on the size of the fleet."""
         self._update()
-        active = [each for each in self._diagnosis.conditions.active() if not each.event.subject.host]
+        every = self._diagnosis.conditions.active()
+        self._texts.keep_only([*every, *self._ended_risks()])
+        active = [each for each in every if not each.event.subject.host]
         return DiagnosisSnapshot(
             active=[self._active(active)],
+            texts=self._texts.of(active, self._now()),
             advice=self._advice.get("", []),
             runs=self._runs(),
             waste=NO_WASTE._replace(runs=self._waste_of_runs()),
@@ -89,21 +94,17 @@ class DiagnosisFindings:
             primary=[(name, primary)] if primary else [],
             explained=self._explained(name, row),
             active=[active],
-            events=[
-                self._with_current_values(each.event, numbers) for each, numbers in zip(conditions, active, strict=True)
-            ],
+            held_risks=self._held_risks(lambda subject: subject.host == name),
+            texts=self._texts.of([*conditions, *self._ended_risks(lambda subject: subject.host == name)], self._now()),
+            events=[self._diagnosis.conditions.current(each) for each in conditions],
             advice=self._advice.get(name, []),
             waste=self._waste_of(name),
             xids=[XidTime(*row) for row in self._accounts.xids.of(name)],
         )
 
     def _runs(self) -> list[RunFigure]:
-        """Return the runs that report steps, and those that only have processes."""
-        figures = {figure.run: figure for figure in _figures(self._diagnosis.detectors)}
-        view = self._diagnosis.view
-        for run in live_runs(view.seen_runs()) if view is not None else ():
-            figures[run.run] = _with_processes(figures.get(run.run, RunFigure(run.run)), run)
-        return list(figures.values())
+        checkpoints = self._diagnosis.advisor.newest_checkpoints()
+        return run_figures(self._diagnosis.detectors, self._diagnosis.view, checkpoints)
 
     def _table(self) -> ScoreTable | None:
         return table_of(self._diagnosis)
@@ -130,23 +131,46 @@ class DiagnosisFindings:
         return group
 
     def _active(self, active: Iterable[ActiveCondition]) -> list[ExportedCondition]:
-        latest = self._diagnosis.conditions.latest
-        return [_with_numbers(each.event, latest(each.kind.name)) for each in active]
+        return [self._risk(each) if each.kind.group is Group.RISK else _exported(each.event) for each in active]
 
-    def _with_current_values(self, event: Event, active: ExportedCondition) -> Event:
-        """Return a condition with its current values instead of those of its event, to match the scores."""
-        view = self._diagnosis.view
-        if active.left is not None:
-            left, low, high = active.left, active.left_low, active.left_high
-            event = replace(event, seconds_left=left, seconds_left_low=low, seconds_left_high=high)
-        claims = self._diagnosis.conditions.latest(event.kind.name)
-        if event.kind.group is not Group.BOTTLENECK or claims is None or view is None:
-            return event
-        place = claims.subjects.places.get(event.subject)
-        current = claims.subjects is view.hosts or claims.subjects is view.gpus  # else hosts are changing
-        if place is None or not current or (claims.known is not None and not claims.known[place]):
-            return event
-        return with_current_values(event, claims, place)
+    def _risk(self, active: ActiveCondition) -> ExportedCondition:
+        """Return a risk with its present forecast, or with the newest one if it was raised a moment ago."""
+        conditions, kind = self._diagnosis.conditions, active.kind.name
+        current, claims = conditions.current(active), conditions.latest(kind)
+        if current.seconds_left is None:
+            held = self._accounts.risks.of(kind, active.subject, self._now())
+            return _exported(current)._replace(probability=current.confidence) if held is None else _held(held)
+        measured = claims is not None and active.subject in claims.subjects.places
+        return _exported(current)._replace(
+            left=current.seconds_left,
+            left_low=current.seconds_left_low,
+            left_high=current.seconds_left_high,
+            probability=current.confidence,
+            forecast_at=self._now() if measured else current.time_ns / 1e9,
+        )
+
+    def _held_risks(self, is_wanted: Callable[[Subject], bool]) -> list[ExportedCondition]:
+        """Return the risks that were raised a moment ago and have ended."""
+        return [_held(held) for held in self._accounts.risks.ended(self._now(), is_wanted)]
+
+    def _all_texts(self) -> list[ConditionText]:
+        active = [*self._diagnosis.conditions.active(), *self._ended_risks()]
+        self._texts.keep_only(active)
+        return self._texts.of(active, self._now())
+
+    def _ended_risks(self, is_wanted: Callable[[Subject], bool] = lambda _: True) -> list[ActiveCondition]:
+        """Return conditions whose forecast is held after their end: an alert may still fire."""
+        return [ActiveCondition(held.event) for held in self._accounts.risks.ended(self._now(), is_wanted)]
+
+    def _current(self, condition: ActiveCondition) -> Event:
+        """Return a condition with its present values, or with its last ones if it has ended."""
+        conditions = self._diagnosis.conditions
+        active = conditions.find(condition.kind.name, condition.subject) is condition
+        return conditions.current(condition) if active else condition.event
+
+    def _now(self) -> float:
+        """Return the time of the newest second of the diagnosis."""
+        return self._diagnosis.view.now if self._diagnosis.view is not None else 0.0
 
     def _explained(self, host: str, row: int | None) -> list[tuple[str, str]]:
         """Return bottlenecks that are not raised because an active condition explains them."""
@@ -180,21 +204,17 @@ class DiagnosisFindings:
         return NO_WASTE if place is None else WasteFigures(NAMES, (name,), totals.lost[place : place + 1].copy(), ())
 
 
-def _with_numbers(event: Event, claims: Claims | None) -> ExportedCondition:
-    """Add the current forecast to a risk, because events are emitted at most once a minute."""
-    active = ExportedCondition(event.kind, event.severity, event.subject)
-    if event.kind.group is not Group.RISK:
-        return active
-    place = claims.subjects.places.get(event.subject) if claims is not None else None
-    if claims is None or place is None:
-        left, low, high = event.seconds_left, event.seconds_left_low, event.seconds_left_high
-        return ExportedCondition(*active[:3], left, low, high, event.confidence)
-    return ExportedCondition(
-        *active[:3],
-        at(claims.seconds_left, place),
-        at(claims.seconds_left_low, place),
-        at(claims.seconds_left_high, place),
-        at(claims.confidence, place),
+def _exported(event: Event) -> ExportedCondition:
+    return ExportedCondition(event.kind, event.severity, event.subject, gpu_index=event.gpu_index)
+
+
+def _held(held: Forecast) -> ExportedCondition:
+    return _exported(held.event)._replace(
+        left=held.left,
+        left_low=held.low,
+        left_high=held.high,
+        probability=held.event.confidence,
+        forecast_at=held.at,
     )
 
 
@@ -222,31 +242,3 @@ def _figure(advice: Advice) -> AdviceFigure:
     gain, subject = advice.gain, advice.subject
     low, high = (None, None) if gain is None else (gain.lower - 1, gain.upper - 1)
     return AdviceFigure(subject.host, subject.run, advice.rule, low, high)
-
-
-def _figures(detectors: Iterable[Detector]) -> list[RunFigure]:
-    """Return the figures of runs that report steps."""
-    tables = [detector for detector in detectors if isinstance(detector, RunFigureTable)]
-    return [
-        RunFigure(
-            run.run,
-            run.ranks,
-            run.step_median_seconds,
-            run.slowest_step_seconds,
-            run.remaining_seconds,
-            run.remaining_low_seconds,
-            run.remaining_high_seconds,
-        )
-        for table in tables
-        for run in table.figures
-    ]
-
-
-def _with_processes(figure: RunFigure, run: FleetRun) -> RunFigure:
-    return figure._replace(
-        ranks=figure.ranks or run.ranks,
-        gpus=run.gpus,
-        started=run.started_ns / 1e9,
-        source=run.source,
-        user=run.users[0] if len(run.users) == 1 else "",
-    )

@@ -41,12 +41,23 @@ XID_TIME = gauge(
 )
 HOST_METRICS = (BASE_SCORE, SCORE, CONFIDENCE, PRIMARY, COUNT, WASTED, XID_TIME)
 
-_SUBJECT = ("gpu", "resource", "run", "rank")
+_SUBJECT = ("gpu", "index", "resource", "run", "rank")
 ACTIVE = gauge(
     "condition_active", "info", "Always 1. Its labels describe an active condition.", ("kind", "severity", *_SUBJECT)
 )
+INFO = gauge(
+    "condition_info",
+    "info",
+    "Always 1. An active warning or critical condition with the evidence in words, at most five minutes old, and how "
+    "sure it is.",
+    ("kind", "severity", *_SUBJECT, "because", "confidence"),
+)
 RISK_LEFT = gauge(
-    "risk_left_seconds", "seconds", "Most probable time until the predicted failure.", ("risk", *_SUBJECT)
+    "risk_left_seconds",
+    "seconds",
+    "Most probable time until the predicted failure; 0 if it has happened. It is kept and counted down to 1 s for a "
+    "minute after the risk was raised, even if the risk has ended.",
+    ("risk", *_SUBJECT),
 )
 RISK_LEFT_LOW = gauge(
     "risk_left_low_seconds", "seconds", "Shortest time until the predicted failure.", ("risk", *_SUBJECT)
@@ -57,7 +68,19 @@ RISK_LEFT_HIGH = gauge(
 RISK_PROBABILITY = gauge(
     "risk_probability_ratio", "ratio", "Probability of the predicted failure.", ("risk", *_SUBJECT)
 )
-CONDITION_METRICS = (ACTIVE, RISK_LEFT, RISK_LEFT_LOW, RISK_LEFT_HIGH, RISK_PROBABILITY)
+RISK_FORECAST_TIME = gauge(
+    "risk_forecast_timestamp_seconds", "seconds", "Time at which the failure was predicted, in Unix time.",
+    ("risk", *_SUBJECT),
+)  # fmt: skip
+CONDITION_METRICS = (
+    ACTIVE,
+    INFO,
+    RISK_LEFT,
+    RISK_LEFT_LOW,
+    RISK_LEFT_HIGH,
+    RISK_PROBABILITY,
+    RISK_FORECAST_TIME,
+)
 
 ADVICE = gauge("advice_active", "info", "Always 1. Its labels name a rule whose advice is active.", ("rule", "run"))
 ADVICE_LOW = gauge(
@@ -95,6 +118,25 @@ RUN_LEFT_LOW = gauge(
 RUN_LEFT_HIGH = gauge(
     "run_remaining_high_seconds", "seconds", "Longest time until the run ends (90 % interval).", ("run",)
 )
+RUN_CHECKPOINT = gauge(
+    "run_last_checkpoint_timestamp_seconds",
+    "seconds",
+    "Time at which rank 0 last reported a section named checkpoint or alike, in Unix time.",
+    ("run",),
+)
+RUN_FLOPS = gauge(
+    "run_flops_per_token",
+    "operations",
+    "Floating-point operations for one token, forward and backward, as the label flops_per_token of the run declares.",
+    ("run",),
+)
+RUN_PEAK_FLOPS = gauge(
+    "run_peak_flops",
+    "operations",
+    "Operations that the GPUs of the run can do in a second, dense and in 16 bits, by their data sheets. Only for runs "
+    "that declare flops_per_token.",
+    ("run",),
+)
 RUN_METRICS = (
     RUN_WASTED,
     RUN_INFO,
@@ -106,12 +148,16 @@ RUN_METRICS = (
     RUN_LEFT,
     RUN_LEFT_LOW,
     RUN_LEFT_HIGH,
+    RUN_CHECKPOINT,
+    RUN_FLOPS,
+    RUN_PEAK_FLOPS,
 )
 
 ADJUSTMENTS = counter(
     "adjustments_total",
     "adjustments",
-    "Adjustments that ended since the collector's start, by outcome. Those that take another one back are not counted.",
+    "Adjustments that ended since the collector's start, each once by its first outcome. Those that take another one "
+    "back are not counted.",
     ("run", "lever", "outcome"),
 )
 ADJUSTMENT_GAIN = gauge(

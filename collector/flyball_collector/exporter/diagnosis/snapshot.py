@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from flyball_collector.adjustments.tally import AdjustmentFigures
+from flyball_collector.adjustments.shown.tally import AdjustmentFigures
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.kinds import EventKind, Severity
 from flyball_collector.diagnosis.subject import Subject
@@ -34,6 +34,19 @@ class ExportedCondition(NamedTuple):
     left_low: float | None = None
     left_high: float | None = None
     probability: float | None = None  # of the predicted event; `None` for other conditions
+    forecast_at: float | None = None  # Unix time of the forecast
+    gpu_index: int | None = None  # the number of the subject's GPU on its host
+
+
+class ConditionText(NamedTuple):
+    """The words of an active warning or critical condition. They change rarely, because each text is a new series."""
+
+    kind: EventKind
+    severity: Severity
+    subject: Subject
+    gpu_index: int | None
+    because: str
+    confidence: str  # "93 %"
 
 
 class AdviceFigure(NamedTuple):
@@ -60,6 +73,9 @@ class RunFigure(NamedTuple):
     started: float | None = None  # Unix time
     source: str = ""
     user: str = ""  # if its processes have one user
+    last_checkpoint: float | None = None  # Unix time
+    flops_per_token: float | None = None  # as the training declares it
+    peak_flops: float | None = None  # of its GPUs together, by their data sheets
 
 
 class WasteFigures(NamedTuple):
@@ -103,6 +119,8 @@ class DiagnosisSnapshot(NamedTuple):
     primary: Sequence[tuple[str, str]] = ()  # (host, bottleneck)
     explained: Sequence[tuple[str, str]] = ()  # of one host: bottleneck, kind that explains it
     active: Sequence[Sequence[ExportedCondition]] = ()  # in groups; an unchanged group is the same object
+    held_risks: Sequence[ExportedCondition] = ()  # forecasts whose condition was cleared a moment ago
+    texts: Sequence[ConditionText] = ()
     events: Sequence[Event] = ()  # of one host: the same conditions with current values
     advice: Sequence[AdviceFigure] = ()
     runs: Sequence[RunFigure] = ()

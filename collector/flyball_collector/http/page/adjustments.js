@@ -162,12 +162,13 @@ class RunAdjustments extends Adjustments {
     ];
   }
 
-  policy({ enabled, policy, limit, may_change: allowed }) {
+  policy({ enabled, policy, limit, requested_policy: requested, may_change: allowed }) {
     if (!enabled) return element("p", { class: "muted" }, "Adjustments are off on this collector.");
     const most = POLICIES.indexOf(limit);
     const set = (name) => () => this.ask(`Set the policy to ${name}`, (why) => requestAsOperator("policy", { body: { run: this.run, policy: name, why } }));
     const chips = POLICIES.map((name, index) => element("button", { class: "chip", type: "button", "aria-pressed": String(name === policy), disabled: index > most ? "" : null, title: index > most ? `the collector allows ${limit} at most` : null, onclick: set(name) }, name));
-    return element("div", {}, "Policy: ", allowed ? element("span", { class: "chips" }, ...chips) : element("b", {}, policy));
+    return element("div", {}, "Policy: ", allowed ? element("span", { class: "chips" }, ...chips) : element("b", {}, policy),
+      requested === null ? element("span", { class: "muted" }, " · no rank declares values now") : null);
   }
 
   row(each, allowed) {

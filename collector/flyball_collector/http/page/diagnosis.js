@@ -30,6 +30,9 @@ export function timeLeft({ seconds_left: middle, seconds_left_low: low, seconds_
   return `${duration(middle)} left${interval}`;
 }
 
+// A condition below its exit level is cleared soon, unless it comes back.
+const clearsIn = ({ clears_in_seconds: seconds }) => (seconds === null || seconds === undefined ? "" : `clears in ${duration(seconds)}`);
+
 const confidenceText = ({ confidence }) => (confidence === null ? "" : `${Math.round(confidence * 100)} % confidence`);
 
 // Merge equal entries of several GPUs of a host into one, with the least time left.
@@ -66,7 +69,7 @@ export function conditionList(entries, options = {}) {
   return element("ul", { class: "active" }, ...mergeGpus(entries).map((entry) => element("li", {},
     badge(entry.severity), element("span", { class: "what" }, element("b", {}, spaced(entry.kind)), " ", subjectOf(entry, options)),
     element("span", { class: "why" }, entry.because),
-    element("span", { class: "facts" }, [timeLeft(entry), confidenceText(entry), entry.raised && `since ${moment(Date.parse(entry.raised) / 1000)}`].filter(Boolean).join(" · ")))));
+    element("span", { class: "facts" }, [timeLeft(entry), confidenceText(entry), clearsIn(entry), entry.raised && `since ${moment(Date.parse(entry.raised) / 1000)}`].filter(Boolean).join(" · ")))));
 }
 
 // Show bottleneck scores in their order. Raised ones are highlighted.
@@ -93,6 +96,14 @@ export function adviceList(advice, options = {}) {
 
 const BASE = { cpu: "CPU", memory: "memory", disk: "disk", network: "network" };
 
+// Return the active problems; those of a run before those of its hosts.
+function activeProblems({ run, conditions }, options) {
+  const list = (title, entries) => (entries.length ? [element("h3", {}, title), conditionList(entries, options)] : []);
+  if (!conditions.length) return [element("h3", {}, "Active problems"), element("p", { class: "muted" }, "No active problems.")];
+  if (run === null) return list("Active problems", conditions);
+  return [...list("Active problems of the run", conditions.filter((entry) => entry.run === run)), ...list("Active problems of its hosts", conditions.filter((entry) => entry.run !== run))];
+}
+
 // Return the diagnosis section of the page of a host or run.
 export function diagnosisSection(diagnosis, options) {
   const base = Object.entries(diagnosis.base_scores).map(([name, value]) => `${BASE[name] ?? name} ${percent(value)}`).join(", ");
@@ -101,7 +112,7 @@ export function diagnosisSection(diagnosis, options) {
   return [
     sectionTitle("Diagnosis", head ? " · " : "", head ?? ""),
     element("div", { class: "two diagnosis" },
-      card(element("h3", {}, "Active problems"), diagnosis.conditions.length ? conditionList(diagnosis.conditions, options) : element("p", { class: "muted" }, "No active problems.")),
+      card(...activeProblems(diagnosis, options)),
       card(element("h3", {}, "Bottlenecks"), hasScores ? scoreList(diagnosis.scores) : element("p", { class: "muted" }, "No score of 5 % or more."),
         base ? element("p", { class: "muted small" }, `Utilisation: ${base}`) : null),
       diagnosis.advice.length ? card(element("h3", {}, "Advice"), adviceList(diagnosis.advice, options)) : null),

@@ -56,7 +56,7 @@ function row(run) {
     shortTime(run.step_median_seconds),
     run.remaining_seconds === null ? DASH : twoUnits(run.remaining_seconds),
     run.started ? moment(run.started.unix) : DASH,
-    run.severity ? badge(run.severity, String(run.conditions)) : DASH,
+    run.severity ? element("span", { title: `${run.own_conditions} of the run, ${run.conditions - run.own_conditions} of its hosts` }, badge(run.severity, String(run.conditions))) : DASH,
   ];
 }
 

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 
-from tests.benchmarks.labelled.causes.generator import Generator, script
+from tests.benchmarks.labelled.causes.generator import Generator, History, script
 from tests.benchmarks.labelled.scene import Draw, Limit, Programs
 
 SPIN = "while True: pass"
@@ -41,6 +41,18 @@ def _pipes(rng: random.Random) -> Draw:
     return Draw(f"stress-ng --pipe {count}", Programs("stress-pipe", (("stress-ng", "--pipe", str(count)),)))
 
 
+def _forks(rng: random.Random, counts: Sequence[int] = (2, 3, 4)) -> Draw:
+    count = rng.choice(counts)
+    command = ("stress-ng", "--fork", str(count))
+    return Draw(f"{count} sources of processes that live for a moment", Programs("short-processes", (command,)))
+
+
+def _datagrams(rng: random.Random) -> Draw:
+    count = rng.choice((2, 3))
+    command = ("stress-ng", "--udp", str(count))
+    return Draw(f"stress-ng --udp {count}: interrupts and copies of packets", Programs("datagrams", (command,)))
+
+
 def _quota(rng: random.Random) -> Draw:
     percent = rng.choice((25, 40, 60))
     limit = Limit("cpu", "cpu.cfs_quota_us", percent * 1000)
@@ -50,11 +62,19 @@ def _quota(rng: random.Random) -> Draw:
 GENERATORS = (
     Generator("spinners", "cpu", ("bottleneck_cpu",), _spinners, draw_mixed=lambda rng: _spinners(rng, (2, 3))),
     Generator("stress-cpu", "cpu", ("bottleneck_cpu",), _stress, needs=("stress-ng",)),
-    Generator("compression", "cpu", ("bottleneck_cpu",), _compression, tuned=False),
-    Generator("stress-cache", "cpu", ("bottleneck_cpu",), _caches, tuned=False, needs=("stress-ng",)),
-    Generator("stress-sock", "cpu", ("bottleneck_cpu",), _sockets, tuned=False, needs=("stress-ng",)),
-    Generator("stress-pipe", "cpu", ("bottleneck_cpu",), _pipes, tuned=False, needs=("stress-ng",)),
+    Generator("compression", "cpu", ("bottleneck_cpu",), _compression, history=History.SEEN),
+    Generator("stress-cache", "cpu", ("bottleneck_cpu",), _caches, history=History.SEEN, needs=("stress-ng",)),
+    Generator("stress-sock", "cpu", ("bottleneck_cpu",), _sockets, history=History.SEEN, needs=("stress-ng",)),
+    Generator("stress-pipe", "cpu", ("bottleneck_cpu",), _pipes, history=History.SEEN, needs=("stress-ng",)),
+    Generator("cpu-quota", "cpu", ("bottleneck_cpu",), _quota, history=History.NEVER, needs=("cpu",)),
+    Generator(
+        "short-processes",
+        "cpu",
+        ("bottleneck_cpu",),
+        _forks,
+        history=History.NEVER,
+        needs=("stress-ng",),
+        draw_mixed=lambda rng: _forks(rng, (2,)),
+    ),
+    Generator("datagrams", "cpu", ("bottleneck_cpu",), _datagrams, history=History.NEVER, needs=("stress-ng",)),
 )
-
-BLIND = (Generator("cpu-quota", "cpu", ("bottleneck_cpu",), _quota, tuned=False, needs=("cpu",)),)
-"""A quota on the training's own control group: the agent reads only the group that encloses itself."""

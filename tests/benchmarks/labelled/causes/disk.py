@@ -3,9 +3,10 @@
 import random
 from collections.abc import Sequence
 
-from tests.benchmarks.labelled.causes.generator import Generator, script
+from tests.benchmarks.labelled.causes.generator import Generator, History, script
+from tests.benchmarks.labelled.control_group import disk_of
 from tests.benchmarks.labelled.plan import Change, SourcePlan
-from tests.benchmarks.labelled.scene import Draw, LoopSwitch, Programs
+from tests.benchmarks.labelled.scene import DATA_ROOT, Draw, Limit, LoopSwitch, Programs
 
 MIB = 1024**2
 
@@ -70,12 +71,48 @@ def _mapped(rng: random.Random, counts: Sequence[int] = (80, 160, 320)) -> Draw:
     )
 
 
+def _small_files(rng: random.Random, counts: Sequence[int] = (120, 240, 480)) -> Draw:
+    count = rng.choice(counts)
+    switch = LoopSwitch(Change(cold=True), Change(cold=False))
+    return Draw(f"{count} small files a step, not cached", switch, SourcePlan("small_files", count))
+
+
+def _checkpoints(rng: random.Random) -> Draw:
+    every, size = rng.choice((2, 3, 5)), rng.choice((32, 64)) * MIB
+    switch = LoopSwitch(Change(checkpoint_steps=every), Change(checkpoint_steps=0))
+    words = f"a checkpoint of {size // MIB} MiB every {every} steps, forced to the disk"
+    return Draw(words, switch, loop={"checkpoint_bytes": size})
+
+
+def _throttled(rng: random.Random) -> Draw:
+    rate, amount = rng.choice((20, 40, 80)), rng.choice((2, 4, 8)) * MIB
+    disk = disk_of(DATA_ROOT)
+    limit = Limit("blkio", "blkio.throttle.read_bps_device", f"{disk} {rate * MIB}", f"{disk} 0")
+    words = f"a limit of {rate} MiB/s on the training's reads of {amount // MIB} MiB"
+    return Draw(words, limit, SourcePlan("file", amount, cold=True))
+
+
 GENERATORS = (
     Generator("cold-reads", "disk", ("bottleneck_disk",), _cold, draw_mixed=lambda rng: _cold(rng, (48, 64))),
     Generator("disk-readers", "disk", ("bottleneck_disk",), _readers),
     Generator("disk-writers", "disk", ("bottleneck_disk",), _writers),
-    Generator("stress-hdd", "disk", ("bottleneck_disk",), _hdd, tuned=False, needs=("stress-ng",)),
+    Generator("stress-hdd", "disk", ("bottleneck_disk",), _hdd, history=History.SEEN, needs=("stress-ng",)),
     Generator(
-        "cold-mapping", "disk", ("bottleneck_disk",), _mapped, tuned=False, draw_mixed=lambda r: _mapped(r, (320,))
+        "cold-mapping",
+        "disk",
+        ("bottleneck_disk",),
+        _mapped,
+        history=History.SEEN,
+        draw_mixed=lambda rng: _mapped(rng, (320,)),
     ),
+    Generator(
+        "small-files",
+        "disk",
+        ("bottleneck_disk",),
+        _small_files,
+        history=History.NEVER,
+        draw_mixed=lambda rng: _small_files(rng, (360, 480)),
+    ),
+    Generator("checkpoints", "disk", ("bottleneck_disk", "bottleneck_checkpoint"), _checkpoints, history=History.NEVER),
+    Generator("io-limit", "disk", ("bottleneck_disk",), _throttled, history=History.NEVER, needs=("blkio",)),
 )

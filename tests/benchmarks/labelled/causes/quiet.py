@@ -3,7 +3,7 @@
 import random
 
 from tests.benchmarks.labelled.causes.disk import WRITER
-from tests.benchmarks.labelled.causes.generator import Generator, script
+from tests.benchmarks.labelled.causes.generator import Generator, History, script
 from tests.benchmarks.labelled.plan import SourcePlan
 from tests.benchmarks.labelled.scene import Draw, Programs, WeatherSwitch
 from tests.benchmarks.labelled.surroundings import Weather
@@ -25,6 +25,14 @@ while True:
     for place in range(0, 512 * 2**20, 2**20):
         os.pread(file, 2**20, place)
         time.sleep(0.004)
+"""
+BUFFERED = """
+import os, sys, time
+size = int(sys.argv[1])
+file = os.open("log.bin", os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+while True:
+    os.pwrite(file, bytes(size), 0)
+    time.sleep(0.2)
 """
 HOLD = """
 import mmap, sys, time
@@ -82,6 +90,24 @@ def _well_fed(rng: random.Random) -> Draw:
     return Draw("nothing; workers run ahead", Programs("nothing", ()), source, {"workers": rng.choice((1, 2))})
 
 
+def _slow_elsewhere(rng: random.Random) -> Draw:
+    seconds = rng.choice((0.02, 0.1, 0.5))
+    weather = Weather(service_seconds=seconds, health_seconds=seconds)
+    return Draw(f"a service takes {seconds * 1e3:.0f} ms; the loop does not call it", WeatherSwitch(weather))
+
+
+def _warm_files(rng: random.Random) -> Draw:
+    count = rng.choice((20, 40))
+    return Draw(
+        f"nothing; {count} cached small files a step", Programs("nothing", ()), SourcePlan("small_files", count)
+    )
+
+
+def _buffered(rng: random.Random) -> Draw:
+    size = rng.choice((1, 4)) * MIB
+    return Draw(f"another process writes {size // MIB} MiB at a time", Programs("buffered", (script(BUFFERED, size),)))
+
+
 GENERATORS = (
     Generator("nothing", "quiet", (), _nothing, quiet=True),
     Generator("busy-loop", "quiet", (), _busy, quiet=True),
@@ -92,4 +118,7 @@ GENERATORS = (
     Generator("other-writes", "quiet", (), _writing, quiet=True),
     Generator("slow-elsewhere", "quiet", (), _elsewhere, quiet=True),
     Generator("well-fed", "quiet", (), _well_fed, quiet=True),
+    Generator("slow-service-elsewhere", "quiet", (), _slow_elsewhere, history=History.NEVER, quiet=True),
+    Generator("warm-files", "quiet", (), _warm_files, history=History.NEVER, quiet=True),
+    Generator("buffered-writes", "quiet", (), _buffered, history=History.NEVER, quiet=True),
 )

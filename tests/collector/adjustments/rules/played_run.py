@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState, Decision, Value
+from flyball_collector.adjustments.declared.ranks import RankValue
 from flyball_collector.adjustments.limits import AT_ONCE, why_not_now
 from flyball_collector.adjustments.proposal import Proposal
-from flyball_collector.adjustments.ranks import RankValue
 from flyball_collector.adjustments.rules.proposer import Proposer
-from flyball_collector.adjustments.run_situation import RunSituation
 from flyball_collector.adjustments.settings import AdjustmentsSettings
+from flyball_collector.adjustments.situation.run_situation import RunSituation
 from tests.collector.adjustments.rules.runs import NOW, SECOND, effect, ranks
 
 EVERY_SECONDS = 5

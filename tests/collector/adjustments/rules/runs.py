@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState, MeasuredEffect, Value
-from flyball_collector.adjustments.ranks import AbleRank, RankValue, RunValues
+from flyball_collector.adjustments.declared.ranks import AbleRank, RankValue, RunValues
 from flyball_collector.adjustments.rules.catalogue import RULES
 from flyball_collector.adjustments.rules.rule import RuleChange
-from flyball_collector.adjustments.run_case import RunCase, run_case
-from flyball_collector.adjustments.run_situation import RunSituation
+from flyball_collector.adjustments.rules.run_case import RunCase, run_case
+from flyball_collector.adjustments.situation.run_situation import RunSituation
 from flyball_collector.advice.situation import Situation
 from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.kinds import BY_NAME, Scope, Severity

@@ -6,7 +6,7 @@ import pytest
 
 from flyball_collector.adjustments.rules.catalogue import GROUPS, RULES
 from flyball_collector.adjustments.rules.rule import AdjustmentRule
-from flyball_collector.adjustments.rules_document import document
+from flyball_collector.adjustments.rules.rules_document import document
 from flyball_collector.advice.rules.catalogue import BY_NAME as ADVICE
 from flyball_collector.diagnosis.kinds import BY_NAME as KINDS
 from tests.collector.adjustments.rules.runs import case, ranks, situation, value

@@ -8,9 +8,9 @@ import pytest
 
 from flyball_collector.adjustments.adjustment import Value
 from flyball_collector.adjustments.proposal import Proposal
-from flyball_collector.adjustments.run_situation import RunSituation
 from flyball_collector.adjustments.settings import AdjustmentsSettings
-from flyball_collector.adjustments.warming_meter import WarmingMeter
+from flyball_collector.adjustments.situation.run_situation import RunSituation
+from flyball_collector.adjustments.situation.warming_meter import WarmingMeter
 from flyball_collector.advice.levers import SampleTime, batched, pooled, side_by_side
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.kinds import Severity

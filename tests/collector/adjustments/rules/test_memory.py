@@ -2,7 +2,7 @@
 
 import pytest
 
-from flyball_collector.adjustments.run_situation import MemoryFault
+from flyball_collector.adjustments.situation.run_situation import MemoryFault
 from flyball_collector.diagnosis.kinds import Severity
 from tests.collector.adjustments.rules.runs import (
     GIB,
@@ -125,6 +125,17 @@ def test_near_the_memory_limit_ranks_reduce_explicitly() -> None:
     assert find("reduce_explicitly", ranks(reduction), near) is None
     for unknown in (situation(peak_bytes=None), situation(memory_total_bytes=None)):
         assert find("reduce_explicitly", ranks(reduction, reduction), unknown) is None
+
+
+def test_if_a_smaller_micro_batch_does_not_end_a_forecast_ranks_reduce_explicitly() -> None:
+    """The smaller size comes first, because it may prevent what the explicit reduction only survives."""
+    values = [value("micro_batch", 8), value("explicit_reduction")]
+    old = situation(event("memory_exhaustion", raised_ns=NOW - 60 * SECOND))
+    assert find("reduce_explicitly", ranks(values, values), old) is None
+    shrunk = adjustment("micro_batch", 16, 8, ago=30, protects=True)
+    assert to_of(find("reduce_explicitly", ranks(values, values), old, [shrunk])) is True
+    alone = [value("explicit_reduction")]
+    assert find("reduce_explicitly", ranks(alone, alone), old) is None
 
 
 @pytest.mark.parametrize(("share", "to"), [(0.74, False), (0.8, None), (0.9, None)])

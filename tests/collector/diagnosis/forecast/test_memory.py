@@ -114,7 +114,7 @@ def test_slow_growth_is_reported_with_its_time() -> None:
     assert left > 60
     assert raised.seconds_left == pytest.approx(left, rel=0.35)
     assert raised.seconds_left_low <= raised.seconds_left <= raised.seconds_left_high
-    assert "full in" in raised.because
+    assert "growing by 2.0" in raised.because
 
 
 def test_a_plateau_at_95_per_cent_raises_no_alarm() -> None:

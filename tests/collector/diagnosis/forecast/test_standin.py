@@ -63,7 +63,7 @@ def test_a_failing_cooler(tmp_path: Path) -> None:
     assert raised(events)["thermal_slowdown"] < 198
     forecast = next(event for _, event in events if event.kind.name == "thermal_slowdown")
     assert 60 < (forecast.seconds_left or 0) < 180
-    assert "below its limit and warming; throttled in" in forecast.because
+    assert "below its limit and warming; it will be throttled" in forecast.because
     gpus = {event.subject.gpu for _, event in events}
     assert len(gpus) == 1
 
@@ -77,7 +77,7 @@ def test_memory_that_runs_out(tmp_path: Path) -> None:
 def test_full_memory_is_reported_as_full(tmp_path: Path) -> None:
     """The forecast has come true: the text reports it, and no time is left."""
     events = [event for _, event in play(tmp_path, "leak", 400) if event.kind.name == "memory_exhaustion"]
-    assert [event.state for event in events] == [State.RAISED, State.CHANGED]
+    assert [event.state for event in events] == [State.RAISED, State.CHANGED, State.CHANGED]
     assert "used: memory is full" in events[-1].because
     assert events[-1].seconds_left == 0
 

@@ -63,7 +63,7 @@ def test_sparse_readings_are_enough(every: int, rate: float, ahead: float) -> No
     assert meets - seconds(raised) >= ahead
     assert raised.seconds_left == pytest.approx(meets - seconds(raised), rel=0.6, abs=every)
     assert raised.seconds_left_low <= raised.seconds_left <= raised.seconds_left_high  # type: ignore[operator]  # set
-    assert "warming; throttled in" in raised.because
+    assert "warming; it will be throttled" in raised.because
 
 
 @pytest.mark.parametrize("every", [10, 30, 57])
@@ -204,7 +204,7 @@ def test_without_any_limit_nothing_is_reported() -> None:
         (0.2, "at its limit"),
         (-0.3, "at its limit"),
         (-9.0, "9 °C above its limit"),
-        (float("nan"), "limit unknown"),
+        (float("nan"), "hot"),
     ],
 )
 def test_margins_are_described_for_people(margin: float, words: str) -> None:

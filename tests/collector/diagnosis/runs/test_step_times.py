@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from flyball_collector.diagnosis.runs.level_shifts import ShiftState
+from flyball_collector.diagnosis.runs.quick_slowness import QuickSlow
 from flyball_collector.diagnosis.runs.step_times import StepTimes
 from tests.collector.diagnosis.runs.one_run import run_of
 
@@ -37,6 +38,7 @@ def step_times(*, against_peers: float, beyond_offset: float, complete: bool = T
         added=zeros,
         usually_added=zeros,
         steady={},
+        quick=QuickSlow(only_first < 0, zeros, zeros, zeros, only_first < 0),
     )
 
 

@@ -56,10 +56,10 @@ def test_a_straggler_among_sixteen_ranks_at_a_real_barrier() -> None:
     played, _ = play(RANKS, range(200), lambda rank, second: reports(found, rank, second))
     events = brief(played, "straggler", "fail_slow")
     assert [(kind, state, rank) for _, kind, state, rank in events] == [("straggler", "raised", 11)]
-    assert 120 <= events[0][0] <= 180
+    assert 63 <= events[0][0] <= 66
     (event,) = [event for event in played if event.kind.name == "straggler"]
     assert event.subject.host == "h11"
-    assert "waits for the other ranks least" in event.because
+    assert "2.50 times as long" in event.because
     assert event.evidence["own_seconds"] > 1.3 * event.evidence["peers_own_seconds"]
 
 
@@ -83,6 +83,38 @@ def test_a_straggler_is_found_among_ranks_with_rare_pauses() -> None:
     found = barred(200, slow=11, since=60, factor=2.5, rare=0.02)
     played, _ = play(RANKS, range(200), lambda rank, second: reports(found, rank, second))
     assert [(kind, rank) for _, kind, _, rank in brief(played, "straggler", "fail_slow")] == [("straggler", 11)]
+
+
+@pytest.mark.parametrize("factor", [1.5, 1.9])
+def test_a_straggler_from_the_start_is_named_after_a_few_reports(factor: float) -> None:
+    """Its peers show what is usual, so no past is needed."""
+    found = barred(12, slow=3, since=0, factor=factor)
+    played, _ = play(RANKS, range(12), lambda rank, second: reports(found, rank, second))
+    ((second, kind, _, rank),) = brief(played, "straggler", "fail_slow")
+    assert (kind, rank) == ("straggler", 3)
+    assert second <= 7
+
+
+def test_a_straggler_that_is_a_fifth_slower_is_named_within_twenty_reports() -> None:
+    """All ranks wait for it, though its own work takes little longer than that of the others."""
+    found = barred(60, slow=5, since=30, factor=1.22)
+    played, _ = play(RANKS, range(60), lambda rank, second: reports(found, rank, second))
+    ((second, _, _, rank),) = brief(played, "straggler", "fail_slow")
+    assert rank == 5
+    assert second <= 50
+
+
+def test_ranks_with_unequal_work_by_design_are_not_stragglers() -> None:
+    """The stages of a pipeline differ by a fifth from each other, from the first step to the last."""
+    rng = np.random.default_rng(6)
+    work = 0.3 * np.repeat([0.8, 0.9, 1.0, 1.1], 4) * np.exp(rng.normal(0, 0.02, (200, RANKS)))
+
+    def report(rank: int, second: int) -> pb.StepReport:
+        own = float(work[second, rank])
+        return step(rank, second, 0.5, section_seconds={"forward": own, "all_reduce": 0.5 - own})
+
+    played, _ = play(RANKS, range(200), report)
+    assert brief(played, "straggler", "fail_slow") == []
 
 
 def tenancies() -> dict[str, pb.Tenancy]:

@@ -12,6 +12,7 @@ from flyball_collector.diagnosis.scores.calibration import (
     Calibration,
     Floats,
     Labelled,
+    Provenance,
     fit,
     read,
     shipped,
@@ -90,7 +91,7 @@ def test_kinds_without_enough_labels_stay_uncalibrated() -> None:
 def test_the_data_file_restores_the_curves(tmp_path: Path, count: int) -> None:
     """Curves that are written and read are equal."""
     calibration = fit(drawn(count, 0.8, 0.2))
-    write(calibration, tmp_path / "calibration.json")
+    write(calibration, tmp_path / "calibration.json", Provenance(("1",), ("spinners",), count))
     assert read((tmp_path / "calibration.json").read_text()) == calibration
 
 

@@ -307,6 +307,28 @@ def test_hosts_without_a_gpu_are_diagnosed_too(name: str) -> None:
     assert not any(math.isnan(value) for value in event.evidence.values())
 
 
+def test_a_pause_by_an_adjustment_raises_no_bottleneck() -> None:
+    """While all ranks of a host are paused, its GPUs idle on purpose: no score is known, and nothing is reported."""
+    machine = Machine()
+    resting = {"gpu_utilization_ratio": 0.0, "gpu_sm_active_ratio": 0.0, "gpu_tensor_active_ratio": 0.0}
+
+    def data(second: int) -> Second:
+        if not 60 <= second < 150:
+            return machine.second(card=varying(second)), steps(0.0)
+        report = pb.StepReport(run="run", rank=0, world_size=1, paused_seconds=1.0)
+        return machine.second(card={**varying(second, 90.0), **resting}), [report]
+
+    active, primary, player = diagnosed(data, 149)
+    assert (active, primary) == (set(), "")
+    table = table_of(player.diagnosis)
+    assert table is not None
+    assert all(np.isnan(scores).all() for scores in table.scores.values())
+    _, _, player = diagnosed(data, 170)
+    again = table_of(player.diagnosis)
+    assert again is not None
+    assert not np.isnan(again.scores["gpu_compute"]).any()
+
+
 NO_CLIENT: Mapping[str, tuple[set[str], Callable[[int, Machine], Second]]] = {
     "too many tasks": ({"cpu"}, lambda _, m: (
         m.second({"cpu_busy_ratio": 1.0, "tasks_runnable": 4 * CORES}, {"cpu/some": 0.9}), [])),

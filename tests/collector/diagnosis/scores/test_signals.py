@@ -65,7 +65,7 @@ def test_single_late_round_trips_do_not_count() -> None:
     assert late["latency"][0] < 0.002
     far = updated([RecordedSample(n, "a", {LATENCY: 0.05 if n > 10 else 0.001}) for n in range(24)])
     assert far["latency"][0] > 0.045
-    assert far.latency_growth[0] > 40
+    assert far.growth_of("latency")[0] > 40
 
 
 def test_single_early_round_trips_do_not_end_a_high_latency() -> None:
@@ -74,6 +74,36 @@ def test_single_early_round_trips_do_not_end_a_high_latency() -> None:
     np.testing.assert_allclose(full["latency"], 0.05)
     over = updated([RecordedSample(n, "a", {LATENCY: 0.05 if 10 < n < 37 else 0.001}) for n in range(40)])
     np.testing.assert_allclose(over["latency"], 0.001)
+
+
+def test_only_connecting_counts_as_the_way_to_an_http_target() -> None:
+    """Its whole request is the service's work as well; that of an agent which does not know the parts is mixed."""
+
+    def key(metric: str, target: str) -> Key:
+        return f"latency_{metric}", (("target", target),)
+
+    slow, old = "http://slow/", "https://old/"
+    readings: dict[Key, float] = {
+        key("seconds", "localhost"): 0.9,
+        key("seconds", slow): 0.5,
+        key("connect_seconds", slow): 0.003,
+        key("answer_seconds", slow): 0.403,
+        key("seconds", "db:1"): 0.002,
+    }
+    found = updated([RecordedSample(n, "a", readings) for n in range(8)])
+    np.testing.assert_allclose([found["latency"][0], found["answer"][0]], [0.003, 0.4], atol=1e-5)
+    assert np.isnan(found["mixed_latency"][0])
+    mixed = updated([RecordedSample(n, "a", {**readings, key("seconds", old): 0.7}) for n in range(8)])
+    np.testing.assert_allclose([mixed["latency"][0], mixed["mixed_latency"][0]], [0.003, 0.7], atol=1e-5)
+
+
+def test_an_http_target_that_cannot_be_reached_is_unknown() -> None:
+    """Its columns show that the agent measures the parts: a request of before must not count in their place."""
+    target = (("target", "http://x/"),)
+    known: dict[Key, float] = {("latency_seconds", target): 0.5, ("latency_connect_seconds", target): 0.001}
+    lost: dict[Key, float] = {("latency_seconds", target): 0.5}
+    found = updated([RecordedSample(n, "a", known if n < 2 else lost) for n in range(30)])
+    assert np.isnan([found["latency"][0], found["mixed_latency"][0]]).all()
 
 
 def test_signals_that_become_unknown_are_held_for_a_while() -> None:

@@ -1,12 +1,13 @@
 """The diagnosis as text: which series of which subject, limited, escaped, and removed with their host."""
 
 import subprocess
+from typing import Any
 
 import numpy as np
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from flyball_collector.adjustments.tally import AdjustmentFigures, EndedAdjustments, MeasuredGain
+from flyball_collector.adjustments.shown.tally import AdjustmentFigures, EndedAdjustments, MeasuredGain
 from flyball_collector.diagnosis.kinds import BY_NAME, Severity
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.exporter.diagnosis.active_lines import MAX_OF_KIND
@@ -14,6 +15,7 @@ from flyball_collector.exporter.diagnosis.diagnosis_writer import MAX_RUNS, Diag
 from flyball_collector.exporter.diagnosis.metrics import METRICS
 from flyball_collector.exporter.diagnosis.snapshot import (
     AdviceFigure,
+    ConditionText,
     DiagnosisSnapshot,
     ExportedCondition,
     Price,
@@ -28,7 +30,11 @@ from flyball_collector.exporter.negotiation import ExpositionFormat
 BOTH = ("a", "b")
 
 
-def active(kind: str, subject: Subject, severity: Severity = Severity.WARNING, **numbers: float) -> ExportedCondition:
+GPU_3 = 'gpu="GPU-1",index="3"'
+FILLED_GPU, SURE = f'severity="critical",{GPU_3}', 'confidence="80 %"'
+
+
+def active(kind: str, subject: Subject, severity: Severity = Severity.WARNING, **numbers: Any) -> ExportedCondition:
     return ExportedCondition(BY_NAME[kind], severity, subject, **numbers)
 
 
@@ -45,17 +51,36 @@ FULL = DiagnosisSnapshot(
             active("bottleneck_pcie", Subject("a", "GPU-1"), Severity.INFO),
             active("bottleneck_pcie", Subject("a", "GPU-2"), Severity.INFO),
             active(
-                "memory_exhaustion", Subject("a", "GPU-1"), Severity.CRITICAL, left=60.0, left_low=50.0, probability=0.8
+                "memory_exhaustion",
+                Subject("a", "GPU-1"),
+                Severity.CRITICAL,
+                left=60.0,
+                left_low=50.0,
+                probability=0.8,
+                forecast_at=1_900_000_002.5,
+                gpu_index=3,
             ),
             active("host_lost", Subject("b"), Severity.CRITICAL),
             active("straggler", Subject("a", run="r", rank=3)),
             active("run_hang", Subject(run="r"), Severity.CRITICAL),
         ]
     ],
+    held_risks=[active("memory_exhaustion", Subject("a", resource="host"), left=0.0)],
+    texts=[ConditionText(BY_NAME["memory_exhaustion"], Severity.CRITICAL, Subject("a", "GPU-1"), 3, '"80"', "80 %")],
     advice=[AdviceFigure("a", "", "more_workers", 0.1, None), AdviceFigure("", "r", "batch_calls", 0.5, 2.0)],
     runs=[
         RunFigure("r", 16, 0.5, 0.75, 3600.0, None, 4000.0),
-        RunFigure("slurm-7", 2, gpus=4, started=1_900_000_000.5, source="slurm", user="ada"),
+        RunFigure(
+            "slurm-7",
+            2,
+            gpus=4,
+            started=1_900_000_000.5,
+            source="slurm",
+            user="ada",
+            last_checkpoint=1_900_000_060.0,
+            flops_per_token=4.2e10,
+            peak_flops=4e15,
+        ),
         RunFigure("job-8", None, gpus=1, started=1_900_000_001.0, source="job_mapping"),
     ],
     waste=WasteFigures(("disk", "run_hang"), BOTH, np.array([[12.0, 0.0], [3.0, 0.0]]), [("r", "disk", 15.0)]),
@@ -102,13 +127,16 @@ def test_everything_has_its_labels() -> None:
         'flyball_conditions{instance="b",severity="critical"} 1.0',
         'flyball_condition_active{instance="a",kind="bottleneck_pcie",severity="info",gpu="GPU-1"} 1.0',
         'flyball_condition_active{instance="a",kind="bottleneck_pcie",severity="info",gpu="GPU-2"} 1.0',
-        'flyball_condition_active{instance="a",kind="memory_exhaustion",severity="critical",gpu="GPU-1"} 1.0',
+        'flyball_condition_active{instance="a",kind="memory_exhaustion",severity="critical",gpu="GPU-1",index="3"} 1.0',
+        'flyball_risk_left_seconds{instance="a",risk="memory_exhaustion",resource="host"} 0.0',
+        f'flyball_condition_info{{instance="a",kind="memory_exhaustion",{FILLED_GPU},because="\\"80\\"",{SURE}}} 1.0',
+        f'flyball_risk_forecast_timestamp_seconds{{instance="a",risk="memory_exhaustion",{GPU_3}}} 1900000002.5',
         'flyball_condition_active{instance="a",kind="straggler",severity="warning",run="r",rank="3"} 1.0',
         'flyball_condition_active{instance="b",kind="host_lost",severity="critical"} 1.0',
         'flyball_condition_active{kind="run_hang",severity="critical",run="r"} 1.0',
-        'flyball_risk_left_seconds{instance="a",risk="memory_exhaustion",gpu="GPU-1"} 60.0',
-        'flyball_risk_left_low_seconds{instance="a",risk="memory_exhaustion",gpu="GPU-1"} 50.0',
-        'flyball_risk_probability_ratio{instance="a",risk="memory_exhaustion",gpu="GPU-1"} 0.8',
+        'flyball_risk_left_seconds{instance="a",risk="memory_exhaustion",gpu="GPU-1",index="3"} 60.0',
+        'flyball_risk_left_low_seconds{instance="a",risk="memory_exhaustion",gpu="GPU-1",index="3"} 50.0',
+        'flyball_risk_probability_ratio{instance="a",risk="memory_exhaustion",gpu="GPU-1",index="3"} 0.8',
         'flyball_advice_active{instance="a",rule="more_workers"} 1.0',
         'flyball_advice_active{rule="batch_calls",run="r"} 1.0',
         'flyball_advice_gain_low_ratio{instance="a",rule="more_workers"} 0.1',
@@ -116,6 +144,9 @@ def test_everything_has_its_labels() -> None:
         'flyball_advice_gain_high_ratio{rule="batch_calls",run="r"} 2.0',
         'flyball_run_info{run="slurm-7",source="slurm",user="ada"} 1.0',
         'flyball_run_info{run="job-8",source="job_mapping"} 1.0',
+        'flyball_run_last_checkpoint_timestamp_seconds{run="slurm-7"} 1900000060.0',
+        'flyball_run_flops_per_token{run="slurm-7"} 42000000000.0',
+        'flyball_run_peak_flops{run="slurm-7"} 4000000000000000.0',
         'flyball_run_start_timestamp_seconds{run="slurm-7"} 1900000000.5',
         'flyball_run_start_timestamp_seconds{run="job-8"} 1900000001.0',
         'flyball_run_gpus{run="slurm-7"} 4.0',

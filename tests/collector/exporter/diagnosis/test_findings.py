@@ -40,7 +40,7 @@ class FillingMemory:
         for kind in self.kinds:
             yield Claims(
                 kind=kind, subjects=of_hosts, enters=yes, stays=yes, confidence=0.8 * yes, level=0.5 * yes,
-                seconds_left=left,
+                seconds_left=left, because=lambda _: "it fills",
             )  # fmt: skip
 
 
@@ -141,6 +141,62 @@ def test_a_risk_has_its_current_numbers() -> None:
     assert disk.left is None, "it foresees nothing"
 
 
+class BriefRisk:
+    """Claims that a GPU overheats within 40 s, then nothing about it any more, then that the GPU has gone."""
+
+    name = "brief"
+    kinds = (BY_NAME["thermal_slowdown"],)
+    needs = ()
+    heating, cooler = subjects([Subject("a", "GPU-0")], [0]), subjects([])
+
+    def __init__(self) -> None:
+        self.left = 40.0
+        self.subjects = self.heating
+
+    def observe(self, view: View) -> Iterable[Claims]:  # noqa: ARG002
+        some = np.full(len(self.subjects), fill_value=True)
+        yield Claims(
+            kind=self.kinds[0], subjects=self.subjects, enters=some, stays=some, confidence=0.9 * some,
+            seconds_left=np.full(len(self.subjects), self.left),
+        )  # fmt: skip
+
+
+def test_a_forecast_is_exported_for_a_minute_even_if_the_risk_has_ended() -> None:
+    """It is counted down while there is no newer one, and after the condition is cleared before anything scrapes it."""
+    watched, brief = Watched(10), BriefRisk()
+    watched.diagnosis.detectors[:] = [brief]
+    for second in range(64):
+        brief.left = 40.0 if second == 0 else float("nan")
+        brief.subjects = brief.heating if second < 20 else brief.cooler
+        watched._step((1_000_000_030 + second) * 10**9)  # after the recording
+        of_fleet, of_host = watched.findings.of_fleet(), watched.findings.of_host("a")
+        for snapshot in (of_fleet, of_host):
+            found = [e for e in (*conditions_in(snapshot), *snapshot.held_risks) if e.kind is brief.kinds[0]]
+            wanted = [(max(1.0, 40.0 - second), 1_000_000_030.0)] if second <= 60 else []
+            assert [(each.left, each.forecast_at) for each in found] == wanted, second
+        assert len(of_fleet.held_risks) == (20 <= second <= 60)
+    assert list(watched.findings.of_host("b").held_risks) == []
+
+
+def test_evidence_and_confidence_are_exported_with_the_condition() -> None:
+    """Warnings and critical conditions have their text on the page of the fleet, of their host and of runs."""
+    watched = Watched(40)
+    of_fleet = watched.findings.of_fleet().texts
+    assert {each.kind.name for each in of_fleet} >= {"memory_exhaustion"}
+    assert all(each.confidence.endswith(" %") for each in of_fleet)
+    assert {each.subject.host for each in watched.findings.of_host("a").texts} == {"a"}
+    assert all(not each.subject.host for each in watched.findings.of_runs().texts)
+
+
+def test_the_evidence_is_that_of_now_when_it_is_exported_first() -> None:
+    """A condition whose numbers have changed since it was raised is exported with its present words."""
+    watched = Watched(10)
+    (active,) = [e for e in watched.diagnosis.conditions.active_of("a") if e.kind.name == "memory_exhaustion"]
+    active.event = replace(active.event, because="words of long ago")
+    (text,) = [e for e in watched.findings.of_host("a").texts if e.kind.name == "memory_exhaustion"]
+    assert text.because == "it fills"
+
+
 def test_an_unchanged_group_is_the_same_object() -> None:
     """Groups other than risks are made once; a risk has new numbers each second."""
     watched = Watched(40)
@@ -186,6 +242,26 @@ def test_a_run_without_steps_is_exported_until_it_ends() -> None:
     host.tenancy = None
     fleet.advance(view.now_ns - 60 * 10**9)
     assert "slurm-7" not in {run.run for run in watched.findings.of_fleet().runs}
+
+
+@pytest.mark.parametrize(
+    ("label", "model", "flops", "peak"),
+    [("4.2e10", "NVIDIA H100 80GB HBM3", 4.2e10, 2 * 989e12), ("4.2e10", "Nobody's GPU", 4.2e10, None),
+     ("much", "NVIDIA H100 80GB HBM3", None, None)],
+)  # fmt: skip
+def test_what_a_run_can_compute_is_exported(label: str, model: str, flops: float | None, peak: float | None) -> None:
+    """The declared operations of a token, and the rate of its GPUs by their data sheets if all of them are known."""
+    watched = Watched(10)
+    fleet, view = watched.player.fleet, watched.diagnosis.view
+    assert view is not None
+    (host, *_) = fleet.hosts()
+    host.inventory = pb.Inventory(gpus=[pb.Gpu(uuid=f"G{n}", index=n, model=model) for n in range(8)])
+    labels = {"flops_per_token": label}
+    members = [pb.Member(run="big", rank=n, world_size=2, gpus=[f"G{n}"], labels=labels) for n in (0, 1)]
+    host.tenancy = pb.Tenancy(members=members)
+    fleet.advance(view.now_ns)
+    (run,) = [run for run in watched.findings.of_runs().runs if run.run == "big"]
+    assert (run.flops_per_token, run.peak_flops) == (flops, peak)
 
 
 def test_the_results_of_runs() -> None:

@@ -1,0 +1,124 @@
+"""Finds the processes that train where neither a GPU nor a client names them: by the libraries in their memory."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flyball_agent.probes.training.process_times import ProcessCounters, parse_stat
+
+LIBRARIES = (
+    b"/libtorch", b"/jaxlib/", b"/tensorflow/", b"/libxgboost", b"/lightgbm/", b"/sklearn/", b"/catboost/",
+    b"/mxnet/", b"/libpaddle", b"/mindspore/", b"/numpy/", b"libopenblas", b"/libmkl_", b"/cupy/", b"/onnxruntime/",
+)  # fmt: skip
+"""Parts of paths of libraries that compute with arrays. A process that has loaded none of them does not train."""
+
+YOUNG_CPU_SECONDS = 0.3
+"""A process that has used less CPU time has not loaded its libraries yet, or does nothing worth watching."""
+
+WORKING = 0.03
+"""Share of a core from which on a process counts as working."""
+
+OF_THE_HEAVIEST = 0.25
+"""A process that uses a smaller part of what the heaviest one uses is not a training beside it."""
+
+IDLE_SECONDS = 30.0
+"""After this time without work, a process is no longer taken for a training."""
+
+LONGEST_PAUSE = 32
+"""Searches between two looks at a process that has never been of interest."""
+
+EXAMINED_A_SEARCH = 256
+"""So many processes are looked at in one search; the others have their turn in the next one."""
+
+_KERNEL_THREADS = 2  # the process id of kthreadd, their parent
+_MAPS_BYTES = 1 << 20
+
+
+@dataclass(slots=True)
+class _Candidate:
+    started_ticks: int
+    computes: bool = False
+    parent: int = 0
+    cpu_seconds: float = 0.0
+    cores: float = 0.0  # since the last look
+    idle_seconds: float = 0.0
+    looks: int = 0
+    due: int = 0  # the search in which it is looked at again
+
+
+@dataclass(slots=True)
+class TrainingSearch:
+    """Looks through `/proc`, most often at what is new or computes. `denied`: processes that may not be examined."""
+
+    proc_root: Path
+    own_pid: int = field(default_factory=os.getpid)
+    denied: set[int] = field(default_factory=set)
+    _known: dict[int, _Candidate] = field(default_factory=dict)
+    _searches: int = 0
+
+    def search(self, seconds: float) -> list[int]:
+        """Return the main processes of trainings that work; `seconds` have passed since the last search."""
+        pids = self._processes()
+        self._searches += 1
+        self._known = {pid: known for pid in pids if (known := self._known.get(pid)) is not None}
+        self.denied.intersection_update(pids)
+        due = [pid for pid in pids if pid not in self._known or self._known[pid].due <= self._searches]
+        for pid in due[:EXAMINED_A_SEARCH]:
+            self._look_at(pid, seconds)
+        working = {pid: known for pid, known in self._known.items() if known.computes and _works(known)}
+        heaviest = max((known.cores for known in working.values()), default=0.0)
+        mains = [pid for pid, known in working.items() if known.parent not in working]
+        return sorted(pid for pid in mains if working[pid].cores >= OF_THE_HEAVIEST * heaviest)
+
+    def _processes(self) -> list[int]:
+        try:
+            names = os.listdir(self.proc_root)  # noqa: PTH208  names, not paths, are wanted
+        except OSError:
+            return []
+        return [int(name) for name in names if name.isdecimal() and int(name) != self.own_pid]
+
+    def _look_at(self, pid: int, seconds: float) -> None:
+        stat = parse_stat(_read(self.proc_root / str(pid) / "stat", 1024))
+        if stat is None:
+            return
+        known = self._known.get(pid)
+        if known is None or known.started_ticks != stat.started_ticks:
+            known = self._known[pid] = _Candidate(stat.started_ticks, parent=stat.parent)
+        known.looks += 1
+        if not known.computes and stat.cpu_seconds - known.cpu_seconds >= YOUNG_CPU_SECONDS:
+            known.computes = stat.parent != _KERNEL_THREADS and self._has_library(pid)
+            known.cpu_seconds = stat.cpu_seconds - (WORKING * seconds if known.computes else 0.0)
+        known.due = self._searches + (1 if known.computes else min(2**known.looks, LONGEST_PAUSE))
+        if known.computes:
+            _note_use(known, stat, seconds)
+
+    def _has_library(self, pid: int) -> bool:
+        try:
+            with (self.proc_root / str(pid) / "maps").open("rb") as file:
+                maps = file.read(_MAPS_BYTES)
+        except PermissionError:
+            self.denied.add(pid)
+            return False
+        except OSError:
+            return False
+        return any(library in maps for library in LIBRARIES)
+
+
+def _note_use(known: _Candidate, stat: ProcessCounters, seconds: float) -> None:
+    used = stat.cpu_seconds - known.cpu_seconds
+    known.parent, known.cpu_seconds = stat.parent, stat.cpu_seconds
+    if seconds > 0:
+        known.cores += (used / seconds - known.cores) * (1.0 if not known.cores else 0.5)
+    known.idle_seconds = 0.0 if used >= WORKING * seconds else known.idle_seconds + seconds
+
+
+def _works(known: _Candidate) -> bool:
+    return known.idle_seconds < IDLE_SECONDS
+
+
+def _read(path: Path, size: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(size)
+    except OSError:
+        return b""

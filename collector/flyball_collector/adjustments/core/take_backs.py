@@ -1,0 +1,171 @@
+"""Takes adjustments back by their inverses: those that did harm, those that a person undoes, and unequal ranks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState, Decision, Value
+from flyball_collector.adjustments.core.book import FollowUps, RunBook, TakeBack
+from flyball_collector.adjustments.core.flights import Flights
+from flyball_collector.adjustments.core.offer_checks import Checked, NotPossible, check
+from flyball_collector.adjustments.declared.ranks import AbleRuns, RunValues
+from flyball_collector.adjustments.limits import GOVERNOR
+from flyball_collector.adjustments.values import same_value, value_text
+
+TRIES = 6
+FIRST_WAIT_SECONDS = 15.0
+"""Until the second try; each further one doubles it. All of them take a quarter of an hour."""
+
+ROLL_BACK, UNDO, REPAIR = "roll_back", "undo", "repair"
+
+_SECOND = 10**9
+_CAN_BE_UNDONE = frozenset({AdjustmentState.APPLIED, AdjustmentState.KEPT})
+
+
+@dataclass(slots=True)
+class TakeBacks:
+    """The inverses of adjustments. An adjustment is taken back when its inverse was applied by all ranks."""
+
+    outbox: FollowUps
+    ables: AbleRuns
+    flights: Flights
+    new_id: Callable[[], str]
+
+    def begin(self, book: RunBook, adjustment: Adjustment, what: str, why: str, now_ns: int) -> None:
+        """Take an adjustment back as soon as possible. It is tried again if the ranks cannot do it now."""
+        book.take_back = TakeBack(adjustment.id, what, GOVERNOR, why, next_ns=now_ns)
+        self.tick(book, now_ns)
+
+    def undo(self, book: RunBook, adjustment: Adjustment, who: str, why: str, now_ns: int) -> Adjustment:
+        """Offer the inverse at once because a person asks for it. Return the inverse. Raise `NotPossible`."""
+        if adjustment.state not in _CAN_BE_UNDONE or adjustment.inverse_of:
+            raise NotPossible(f"adjustment {adjustment.id} cannot be undone; it is {adjustment.state.value}")
+        if book.flight is not None or book.take_back is not None:
+            raise NotPossible(f"another change of run {book.run!r} is in progress; try again in some seconds")
+        values = self.ables.run(book.run)
+        checked = check(values, book.run, adjustment.name, adjustment.value_from, adjustment.values_from)
+        changed = _changed_since(values, adjustment)
+        if changed is not None:
+            raise NotPossible(f"{adjustment.name!r} has been changed since; it is {value_text(changed)}")
+        back = TakeBack(adjustment.id, UNDO, who, why)
+        inverse = self._offer(book, adjustment, back, values, checked, now_ns)
+        book.take_back = back
+        return inverse
+
+    def tick(self, book: RunBook, now_ns: int) -> None:
+        """Try what is due."""
+        back = book.take_back
+        if back is None or book.flight is not None or now_ns < back.next_ns:
+            return
+        adjustment, values = book.adjustments[back.id], self.ables.run(book.run)
+        if values is None:
+            if book.gone_for_long(now_ns):
+                self.end(book, now_ns, "the run has ended")
+        elif _all_have(values, adjustment):
+            self.end(book, now_ns, back.why)
+        else:
+            self._try(book, adjustment, back, values, now_ns)
+
+    def applied(self, book: RunBook, now_ns: int) -> None:
+        """Note that all ranks have applied the inverse."""
+        if book.take_back is not None:
+            self.end(book, now_ns, book.take_back.why)
+
+    def not_applied(self, book: RunBook, inverse: Adjustment, now_ns: int) -> None:
+        """Note that an inverse was not applied. What a person asked for is not repeated: the person sees the reason."""
+        back = book.take_back
+        if back is None:
+            return
+        if back.what == UNDO:
+            book.take_back = None
+        else:
+            self._later(book, back, inverse.reason, now_ns)
+
+    def give_up(self, book: RunBook, reason: str, now_ns: int, *, who: str = GOVERNOR) -> None:
+        """Leave a change as it is although it should be taken back. Unless a person wants that, a person must know."""
+        back = book.take_back
+        if back is None:
+            return
+        book.take_back = None
+        adjustment = book.adjustments[back.id]
+        if who != GOVERNOR:  # what a person stops undoing stays as it was, and unequal ranks stay recorded as failed
+            if back.what == ROLL_BACK:
+                self.outbox.finish(book, adjustment, AdjustmentState.KEPT, now_ns, reason, who=who, what="keep")
+            return
+        text = f"{back.why}; it could not be taken back: {reason}"
+        self.outbox.loud.append(
+            self.outbox.finish(book, adjustment, AdjustmentState.FAILED, now_ns, text, what="give_up")
+        )
+
+    def end(self, book: RunBook, now_ns: int, reason: str) -> None:
+        """Note that a change is taken back. Unequal ranks stay recorded as failed."""
+        back, book.take_back = book.take_back, None
+        if back is None or back.what == REPAIR:
+            return
+        state = AdjustmentState.UNDONE if back.what == UNDO else AdjustmentState.ROLLED_BACK
+        if book.watch is not None and book.watch.id == back.id:
+            book.watch = None
+        self.outbox.finish(book, book.adjustments[back.id], state, now_ns, reason, who=back.who, what=back.what)
+
+    def _try(self, book: RunBook, adjustment: Adjustment, back: TakeBack, values: RunValues, now_ns: int) -> None:
+        try:
+            checked = check(values, book.run, adjustment.name, adjustment.value_from, adjustment.values_from)
+            self._offer(book, adjustment, back, values, checked, now_ns)
+        except NotPossible as error:
+            self._later(book, back, str(error), now_ns)
+
+    def _later(self, book: RunBook, back: TakeBack, reason: str, now_ns: int) -> None:
+        back.tries += 1
+        back.next_ns = now_ns + int(FIRST_WAIT_SECONDS * 2.0 ** (back.tries - 1) * _SECOND)
+        if back.tries >= TRIES:
+            self.give_up(book, reason, now_ns)
+
+    def _offer(
+        self,
+        book: RunBook,
+        adjustment: Adjustment,
+        back: TakeBack,
+        values: RunValues | None,
+        checked: Checked,
+        now_ns: int,
+    ) -> Adjustment:
+        """Offer the inverse, and note it in the adjustment."""
+        inverse = Adjustment(
+            id=self.new_id(),
+            run=adjustment.run,
+            attempt=adjustment.attempt,
+            name=adjustment.name,
+            lever=adjustment.lever,
+            value_from=checked.value_from,
+            value_to=adjustment.value_from,
+            values_to=adjustment.values_from,
+            safety=checked.safety,
+            when=checked.when,
+            state=AdjustmentState.PROPOSED,
+            rule=adjustment.rule,
+            because=f"takes {adjustment.id} back" + (f": {back.why}" if back.why else ""),
+            inverse_of=adjustment.id,
+            created_ns=now_ns,
+            changed_ns=now_ns,
+            decisions=(Decision(time_ns=now_ns, what=back.what, who=back.who, why=back.why),),
+        )
+        offered = self.flights.offer(book, inverse, values, checked, now_ns)
+        self.outbox.put(book, msgspec.structs.replace(book.adjustments[adjustment.id], inverse=inverse.id))
+        return offered
+
+
+def _all_have(values: RunValues, adjustment: Adjustment) -> bool:
+    """Return True if all ranks have the old value already."""
+    declared = values.of(adjustment.name)
+    return len(declared) == values.world_size and all(
+        same_value(each.value, adjustment.from_of(rank)) for rank, each in declared.items()
+    )
+
+
+def _changed_since(values: RunValues | None, adjustment: Adjustment) -> Value | None:
+    """Return the value of a rank that has neither the new nor the old one; None if there is no such rank."""
+    for rank, each in values.of(adjustment.name).items() if values is not None else ():
+        if not any(same_value(each.value, known) for known in (adjustment.to_of(rank), adjustment.from_of(rank))):
+            return each.value
+    return None

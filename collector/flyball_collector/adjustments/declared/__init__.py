@@ -1,0 +1,1 @@
+"""Declarations: the values that the ranks of runs can change."""

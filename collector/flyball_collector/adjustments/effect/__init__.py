@@ -1,0 +1,1 @@
+"""The measured effect of a change on the steps of a run."""

@@ -1,0 +1,1 @@
+"""Adjustments as people see them: in words, on the timeline, as figures and as alerts."""

@@ -1,0 +1,1 @@
+"""The facts about a run that the rules look at."""

@@ -1,0 +1,1 @@
+"""The agents' streams for adjustments."""

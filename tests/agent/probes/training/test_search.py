@@ -1,0 +1,96 @@
+"""Tests of the search for trainings in a tree of process files."""
+
+import os
+from pathlib import Path
+
+from flyball_agent.probes.training.search import IDLE_SECONDS, TrainingSearch
+
+TICKS = os.sysconf("SC_CLK_TCK")
+TORCH = "7f00-7f01 r-xp 00000000 08:01 1 /usr/lib/python3/dist-packages/torch/lib/libtorch_cpu.so\n"
+NO_LIBRARY = "7f00-7f01 r-xp 00000000 08:01 1 /usr/lib/x86_64-linux-gnu/libc.so.6\n"
+EVERY = 2.0
+
+
+class Machine:
+    """A `/proc` of processes whose CPU time a test sets."""
+
+    def __init__(self, proc: Path) -> None:
+        self.proc = proc
+        self.search = TrainingSearch(proc, own_pid=1000)
+
+    def run(self, pid: int, cpu_seconds: float, maps: str = TORCH, *, parent: int = 1, started: int = 500) -> None:
+        folder = self.proc / str(pid)
+        folder.mkdir(exist_ok=True)
+        fields = f"{parent} 1 1 0 -1 0 0 0 0 0 {round(cpu_seconds * TICKS)} 0 0 0 20 0 1 0 {started} 0"
+        (folder / "stat").write_text(f"{pid} (python) R {fields}\n")
+        (folder / "maps").write_text(maps)
+
+    def found(self) -> list[int]:
+        return self.search.search(EVERY)
+
+
+def test_finds_what_computes_with_arrays(tmp_path: Path) -> None:
+    """A working process with such a library trains; another one, the agent itself and kernel threads do not."""
+    machine = Machine(tmp_path)
+    machine.run(20, 9.0)
+    machine.run(30, 9.0, NO_LIBRARY)
+    machine.run(40, 9.0, parent=2)
+    machine.run(1000, 9.0)
+    assert machine.found() == [20]
+
+
+def test_workers_belong_to_the_process_that_started_them(tmp_path: Path) -> None:
+    """A worker of a working process is not a training of its own, but the ranks of an idle launcher are."""
+    machine = Machine(tmp_path)
+    machine.run(20, 9.0)
+    machine.run(21, 5.0, parent=20)
+    machine.run(50, 5.0, parent=49)
+    machine.run(49, 0.1)
+    assert machine.found() == [20, 50]
+
+
+def test_a_young_process_is_looked_at_again(tmp_path: Path) -> None:
+    """A process that has not loaded its libraries yet is found once it works."""
+    machine = Machine(tmp_path)
+    machine.run(20, 0.05, NO_LIBRARY)
+    assert machine.found() == []
+    machine.run(20, 2.0)
+    assert any(machine.found() == [20] for _ in range(4))
+
+
+def test_light_work_beside_a_training_is_none(tmp_path: Path) -> None:
+    """A process that uses less than a quarter of what the heaviest one uses is not watched."""
+    machine = Machine(tmp_path)
+    machine.run(20, 9.0)
+    machine.run(30, 9.0)
+    machine.found()
+    for search in range(1, 8):
+        machine.run(20, 9.0 + 2.0 * search)
+        machine.run(30, 9.0 + 0.2 * search)
+        found = machine.found()
+    assert found == [20]
+
+
+def test_a_training_that_stops_is_forgotten(tmp_path: Path) -> None:
+    """A training that waits for a while is still watched; one that does nothing for half a minute is not."""
+    machine = Machine(tmp_path)
+    machine.run(20, 9.0)
+    searches = [machine.found() for _ in range(int(IDLE_SECONDS / EVERY) + 2)]
+    assert searches[0] == searches[5] == [20]
+    assert searches[-1] == []
+
+
+def test_a_process_that_took_over_an_id_is_another_one(tmp_path: Path) -> None:
+    """A process id that starts at another time belongs to a new process, with its own libraries."""
+    machine = Machine(tmp_path)
+    machine.run(20, 9.0)
+    assert machine.found() == [20]
+    machine.run(20, 9.0, NO_LIBRARY, started=900)
+    assert machine.found() == []
+
+
+def test_processes_that_end_raise_no_error(tmp_path: Path) -> None:
+    """A process may end between being listed and being read; a missing `/proc` has no processes."""
+    (tmp_path / "20").mkdir()
+    assert TrainingSearch(tmp_path).search(EVERY) == []
+    assert TrainingSearch(tmp_path / "missing").search(EVERY) == []

@@ -1,0 +1,90 @@
+"""The active conditions of a run: its own, and those of its hosts."""
+
+import numpy as np
+
+from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, Scores
+from flyball_collector.fleet.runs import RunPhase
+from flyball_collector.http.collector_parts import CollectorParts
+from flyball_collector.http.diagnosis_answers import primary_of
+from flyball_collector.http.run_conditions import ActiveIndex
+from flyball_collector.http.testing import make_parts
+from flyball_collector.timeline.entry import Entry, entry_of
+from flyball_collector.timeline.testing import make_event
+from flyball_proto.v1 import telemetry_pb2 as pb
+
+OF_RUN = make_event("run_slow", subject=Subject(run="r"))
+OF_RANK = make_event("straggler", subject=Subject("a", run="r", rank=1))
+OF_HOST = make_event("disk_full", subject=Subject("b", resource="/data"))
+OF_GPUS = [make_event("gpu_ecc", subject=Subject("b", gpu)) for gpu in ("GPU-0", "GPU-1")]
+OTHER_RUN = make_event("run_hang", subject=Subject("b", run="other"))
+OTHER_HOST = make_event("oom_kill", subject=Subject("c"))
+
+
+def with_events(*held: str) -> CollectorParts:
+    """Return the parts of a fleet whose run holds these GPUs of host b, with conditions everywhere."""
+    parts = make_parts()
+    if held:
+        member = pb.Member(run="r", rank=0, gpus=held, pid=5)
+        parts.fleet.ensure("b").tenancy = pb.Tenancy(members=[member])
+        parts.fleet.runs.advance(parts.clock(), {host.name: host for host in parts.fleet.hosts()})
+    parts.timeline.add_events([OF_RUN, OF_RANK, OF_HOST, *OF_GPUS, OTHER_RUN, OTHER_HOST])
+    return parts
+
+
+def kinds(entries: list[Entry]) -> list[tuple[str, str]]:
+    return [(entry.kind, entry.gpu) for entry in entries]
+
+
+def test_those_of_its_hosts_are_separate_from_its_own() -> None:
+    """Hosts are those of its ranks, its processes and its conditions; those of other runs there are not its own."""
+    found = ActiveIndex(with_events()).of_run("r", ["b"], None)
+    assert {entry.kind for entry in found.own} == {"run_slow", "straggler"}
+    assert kinds([*found.of_hosts]) == [("gpu_ecc", "GPU-0"), ("gpu_ecc", "GPU-1"), ("disk_full", "")]
+    assert found.all == [*found.own, *found.of_hosts]
+    assert found.hosts() == {"a"}
+
+
+def test_a_gpu_that_the_run_does_not_hold_is_not_its_problem() -> None:
+    """Two runs may share a host. Where it is unknown which GPUs a run holds, all of them count."""
+    parts = with_events("GPU-1")
+    found = ActiveIndex(parts).of_run("r", [], parts.fleet.seen_runs(parts.clock(), 30.0)["r"])
+    assert kinds([*found.of_hosts]) == [("gpu_ecc", "GPU-1"), ("disk_full", "")]
+
+
+def test_what_happens_on_its_hosts_after_a_run_ended_is_not_counted() -> None:
+    """Its own conditions that are still active are."""
+    parts = with_events("GPU-1")
+    seen = parts.fleet.seen_runs(parts.clock(), 30.0)["r"]
+    found = ActiveIndex(parts).of_run("r", ["b"], seen._replace(phase=RunPhase.ENDED))
+    assert (len(found.own), found.of_hosts) == (2, ())
+
+
+def snapshot(name: str, bottleneck: str, score: float) -> DiagnosisSnapshot:
+    scores = Scores([name], [], [(bottleneck, np.array([score]))])
+    return DiagnosisSnapshot(scores=scores, primary=[(name, bottleneck)])
+
+
+def bottleneck_of_run(name: str, level: float) -> Entry:
+    return entry_of(make_event(f"bottleneck_{name}", subject=Subject(run="r"), level=level, confidence=1.0))
+
+
+def test_the_headline_of_a_run_is_what_costs_its_hosts_most() -> None:
+    """One host that waits 60 % counts more than two that wait 20 %; the run's own bottleneck costs every host."""
+    disk, cpus = snapshot("a", "disk", 0.6), [snapshot(name, "cpu", 0.2) for name in "bc"]
+    assert primary_of([disk, *cpus]) == "disk"
+    assert primary_of([disk, *cpus], [bottleneck_of_run("communication", 0.5)]) == "communication"
+    assert primary_of([disk, *cpus], [bottleneck_of_run("communication", 0.1)]) == "disk"
+    assert primary_of([]) is None
+
+
+def test_busy_gpus_are_not_the_headline_where_a_host_loses_time() -> None:
+    """A busy GPU is use, not lost time; without any lost time, it is what limits the run."""
+    gpus = [snapshot(f"gpu-{number}", "gpu_compute", 0.95) for number in range(7)]
+    assert primary_of([*gpus, snapshot("a", "disk", 0.3)]) == "disk"
+    assert primary_of(gpus) == "gpu_compute"
+
+
+def test_a_bottleneck_with_an_unknown_score_is_named_if_it_is_the_only_one() -> None:
+    """It is active, so it comes before none."""
+    assert primary_of([snapshot("a", "disk", float("nan"))]) == "disk"
