@@ -453,6 +453,7 @@ class Offer(_message.Message):
     attempt: _builtins.int
     name: _builtins.str
     to: _builtins.str
+    """likewise"""
     at_step: _builtins.int
     expires_seconds: _builtins.int
     safety: _builtins.int
