@@ -14,7 +14,7 @@ class SubjectArrays:
     """Named arrays along one order of subjects. A new subject gets the fill value.
 
     The type of the fill is the type of the array: `nan` or another float, a bool, or an int. A tuple `(shape, fill)`
-    keeps an array of that shape for each subject.
+    keeps an array of that shape for each subject; one column of it along the subjects is adjacent in memory.
     """
 
     def __init__(self, **fills: float | bool | tuple[tuple[int, ...], float]) -> None:
@@ -45,4 +45,4 @@ class SubjectArrays:
 def _filled(fill: float | bool | tuple[tuple[int, ...], float], count: int) -> Array:
     shape, value = fill if isinstance(fill, tuple) else ((), fill)
     kind = np.bool_ if isinstance(value, bool) else np.int64 if isinstance(value, int) else np.float64
-    return np.full((count, *shape), value, dtype=kind)
+    return np.full((count, *shape), value, dtype=kind, order="F")

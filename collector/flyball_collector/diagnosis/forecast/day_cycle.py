@@ -4,6 +4,9 @@ If a sine-shaped daily cycle rises by some gain within some time, its range R ha
 half a day, it rises by at most R · sin(π · time / day), around its steepest point. Half of the rest of that range is
 still to come. If there is less room than that, memory runs out even if the rise is a daily cycle. Over nine hours, even
 the straightest part of a sine bends visibly: its outer thirds rise by only 0.7 of its middle third.
+
+Limit: after the steepest point, less is still to come than is assumed here. So a cycle that leaves very little room at
+its top (less than a fifth of its range) may then be taken for a memory that fills.
 """
 
 import numpy as np

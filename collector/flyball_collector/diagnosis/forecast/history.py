@@ -35,29 +35,31 @@ class NewestReadings:
 
     def add(self, now: float, values: Values) -> None:
         """Add a reading for the rows that have one."""
-        rows = np.flatnonzero(~np.isnan(values))
-        slot = self.count[rows] % self.slots
-        self._times[slot, rows] = now
-        self._values[slot, rows] = values[rows]
-        self.count[rows] += 1
-        self.interval[rows] = now - self._newest[rows]
-        self.latest[rows], self._newest[rows] = values[rows], now
+        known = ~np.isnan(values)
+        rows = np.flatnonzero(known)
+        at = self._at(self.count[rows] % self.slots, rows)
+        self._times.reshape(-1)[at] = now
+        self._values.reshape(-1)[at] = values[rows]
+        self.count += known
+        np.subtract(now, self._newest, out=self.interval, where=known)
+        np.copyto(self.latest, values, where=known)
+        self._newest[known] = now
 
     def last(self, count: int, rows: Places) -> HistorySlice:
         """Return the newest readings of some rows. Earlier ones than a row has are unknown."""
         steps = self.count[rows] - count + np.arange(count)[:, None]
-        slots = steps % self.slots
-        values = np.where(steps >= 0, self._values[slots, rows], np.float32(np.nan))
-        return HistorySlice(self._times[slots, rows], values, values)
+        at = self._at(steps % self.slots, rows)
+        values = np.where(steps >= 0, self._values.reshape(-1).take(at), np.float32(np.nan))
+        return HistorySlice(self._times.reshape(-1).take(at), values, values)
 
     def back(self, count: int, rows: Places) -> tuple[Floats, Values]:
         """Return time and value of the reading `count` before the newest."""
         steps = self.count[rows] - 1 - count
-        slots = steps % self.slots
+        at = self._at(steps % self.slots, rows)
         known = (steps >= 0) & (count < self.slots)
         return (
-            np.where(known, self._times[slots, rows], np.nan),
-            np.where(known, self._values[slots, rows], np.float32(np.nan)),
+            np.where(known, self._times.reshape(-1).take(at), np.nan),
+            np.where(known, self._values.reshape(-1).take(at), np.float32(np.nan)),
         )
 
     def highs_back(self, count: int, rows: Places) -> Values:
@@ -67,6 +69,14 @@ class NewestReadings:
     def lowest(self) -> Values:
         """Return a lower bound of each row. It may include values from before a row was reused."""
         return np.asarray(np.fmin.reduce(self._values, axis=0))
+
+    def highest(self, rows: Places) -> Values:
+        """Return an upper bound of some rows. It may include values from before a row was reused."""
+        return np.asarray(np.fmax.reduce(self._values[:, rows], axis=0))
+
+    def _at(self, slots: Places, rows: Places) -> Places:
+        """Return where these slots of rows are in the flat arrays: one index takes half the time of two."""
+        return slots * len(self.count) + rows
 
     def forget(self, rows: Places) -> None:
         """Clear these rows."""
@@ -137,6 +147,10 @@ class MinMaxRing:
     def lowest_high(self) -> Values:
         """Return the lowest of all highs of each row."""
         return np.asarray(np.fmin.reduce(self._high, axis=0))
+
+    def highest(self, rows: Places) -> Values:
+        """Return the highest of all highs of some rows."""
+        return np.asarray(np.fmax.reduce(self._high[:, rows], axis=0))
 
     def lows_back(self, count: int, rows: Places) -> Values:
         """Return the lows of the slot `count` before the newest; unknown beyond the ring."""

@@ -81,7 +81,7 @@ def straight_fit(times: Floats, values: Floats, now: float) -> StraightFit:
         begin = _begin(values, spread)
         index = np.arange(len(values))[:, None]
         known = ~np.isnan(values)
-        points = np.count_nonzero(known & (index >= begin), axis=0)
+        points = _points(values, begin)
         foot = begin + (len(values) - begin) // FOOT
         used = known & (index >= foot)
         line = _line(times, values, used)
@@ -89,6 +89,23 @@ def straight_fit(times: Floats, values: Floats, now: float) -> StraightFit:
         found = _found(times, values, begin, spread, line, pieces[0], now)
         fine, ragged = _uneven(pieces[1]), _ragged(times, values, used)
         return found._replace(points=points, uneven_fine=fine, ragged=ragged)
+
+
+def may_have_grown(values: Floats, points: int) -> Flags:
+    """Return the rows whose newest growth may have more than so many readings. It costs little beside a fit.
+
+    The second check takes the scatter of the readings into account as the fit does, the first one leaves it out.
+    """
+    found = _points(values, _begin(values, np.zeros(values.shape[1]))) > points
+    some = values[:, found]
+    found[found] = _points(some, _begin(some, _spread(some))) > points
+    return found
+
+
+def _points(values: Floats, begin: Places) -> Places:
+    """Return the number of known readings from the beginning on."""
+    known = ~np.isnan(values)
+    return np.asarray(np.count_nonzero(known & (np.arange(len(values))[:, None] >= begin), axis=0), dtype=np.int64)
 
 
 def _spread(values: Floats) -> Floats:

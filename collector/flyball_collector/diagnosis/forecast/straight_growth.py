@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.forecast.history import History, MinMaxRing
-from flyball_collector.diagnosis.forecast.straight_fit import StraightFit, straight_fit
+from flyball_collector.diagnosis.forecast.straight_fit import StraightFit, may_have_grown, straight_fit
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -112,6 +112,8 @@ class StraightGrowth:
         """Return the rows whose growth is straight and near its end."""
         if len(values) <= points:
             return StraightForecast(rows[:0], straight_fit(np.zeros((4, 0)), np.zeros((4, 0)), 0.0))
+        some = may_have_grown(values, points)  # most rows only scatter
+        rows, times, values = rows[some], times[:, some], values[:, some]
         fit, rules = straight_fit(times, values, now), self.rules
         with np.errstate(invalid="ignore"):
             sure = np.zeros(len(rows), dtype=bool)

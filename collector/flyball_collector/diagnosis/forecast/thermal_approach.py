@@ -27,6 +27,12 @@ PRIOR = np.append(np.ones(36), 9.0)
 STEPS = np.array([-2.4, -1.6, -0.8, 0.0, 0.8, 1.6, 2.4])
 """Standard errors at which each fit is tried."""
 
+_CONSTANTS = np.repeat(TIME_CONSTANTS, len(STEPS))
+"""The time constant of each fit, with its steps."""
+
+LIKELY = 0.5
+"""Below this probability that the limit is reached, the median time to it is infinite."""
+
 LEAST_SCATTER = 0.2
 """Least scatter of readings in degrees: loads and fans change."""
 
@@ -45,7 +51,7 @@ LONGEST_AGE = 6.0
 MISFIT = 1.5
 """Residuals above this multiple of the scatter are not those of an exponential approach: the load has changed."""
 
-RISEN = 1.2
+RISEN = 1.8
 """A temperature has warmed by this multiple of the degrees left, so that a fit reaches beyond what was seen by less."""
 
 MODEL = 0.1
@@ -75,19 +81,26 @@ class _Fits(NamedTuple):
 
 
 def approach(times: Floats, margins: Floats, now: float) -> Approach:
-    """Fit margins (time × row; degrees left, NaN is unknown) at times (time × row)."""
+    """Fit margins (time × row; degrees left, NaN is unknown) at times (time × row).
+
+    The times left are known only where the limit is more likely reached than not.
+    """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        whole = np.all(np.isnan(margins) | (margins == np.round(margins)), axis=0)
+        known = ~np.isnan(margins)
+        whole = np.all(~known | (margins == np.round(margins)), axis=0)
         own = np.hypot(np.fmax(_scatter(margins), LEAST_SCATTER), np.where(whole, ROUNDING, 0.0))
-        fits, misfit = _fits(now - times, -margins, np.where(whole, _repeated(margins, own), own))
-        fitting = misfit <= MISFIT * own
-        early = np.where(whole, EARLY_WHOLE, EARLY_TENTHS)
-        found = _times(fits, early)
-        enough = fitting & (np.count_nonzero(~np.isnan(margins), axis=0) >= LEAST_POINTS)
+        fits, misfit = _fits(now - times, -margins, known, np.where(whole, _repeated(margins, own), own))
+        enough = (misfit <= MISFIT * own) & (np.count_nonzero(known, axis=0) >= LEAST_POINTS)
+        found = Approach(np.where(enough, 0.0, np.nan), *(np.full(len(enough), np.nan) for _ in range(3)))
         risen = np.fmax.reduce(margins, axis=0) - margins[-1]
-        found = found._replace(reaches=np.where(risen >= RISEN * margins[-1], found.reaches, 0.0))
-        found = found._replace(low=(1 - MODEL) * found.low, high=(1 + MODEL) * found.high)
-        return Approach(*(np.where(enough, each, np.nan) for each in found))
+        risen = enough & (risen >= RISEN * margins[-1])
+        over = risen & _is_over(fits)
+        for into, reached in zip(found, (1.0, 0.0, 0.0, 0.0), strict=True):
+            into[over] = reached
+        rows = np.flatnonzero(risen & ~over)
+        for into, part in zip(found, _times(_Fits(*(each[:, rows] for each in fits)), whole[rows]), strict=True):
+            into[rows] = part
+        return found._replace(low=(1 - MODEL) * found.low, high=(1 + MODEL) * found.high)
 
 
 def _scatter(margins: Floats) -> Floats:
@@ -102,19 +115,16 @@ def _repeated(margins: Floats, own: Floats) -> Floats:
     return np.asarray(np.hypot(own, ROUNDING * np.sqrt(repeats)))
 
 
-def _fits(ages: Floats, values: Floats, spread: Floats) -> tuple[_Fits, Floats]:
+def _fits(ages: Floats, values: Floats, known: Flags, spread: Floats) -> tuple[_Fits, Floats]:
     """Fit every time constant. The second result is the scatter around the best of them."""
-    known = ~np.isnan(values)
-    points = np.sum(known, axis=0)
-    basis = -np.expm1(np.minimum(ages / TIME_CONSTANTS[:, None, None], LONGEST_AGE))  # 0 now, more negative before
-    basis = np.where(known, basis, 0.0)
-    values = np.where(known, values, 0.0)
-    mean, value = basis.sum(axis=1) / points, values.sum(axis=0) / points
-    away = np.where(known, basis - mean[:, None, :], 0.0)
+    points = np.count_nonzero(known, axis=0)
+    value = np.where(known, values, 0.0).sum(axis=0) / points
     rise = np.where(known, values - value, 0.0)
-    power = np.sum(away**2, axis=1)
-    still = np.sum(away * rise, axis=1) / power
-    rest = np.sum((rise - away * still[:, None, :]) ** 2, axis=1)
+    total, squares, together = _sums(ages, known, rise)
+    mean = total / points
+    power = squares - mean * total
+    still = together / power
+    rest = np.maximum(np.sum(rise**2, axis=0) - together * still, 0.0)
     best = rest.min(axis=0)
     scatter = np.fmax(spread**2, best / np.maximum(points - 3, 1))
     weight = PRIOR[:, None] * np.exp(-(rest - best) / 2 / scatter)
@@ -122,32 +132,62 @@ def _fits(ages: Floats, values: Floats, spread: Floats) -> tuple[_Fits, Floats]:
     return fits, np.asarray(np.sqrt(best / np.maximum(points - 3, 1)))
 
 
-def _times(fits: _Fits, early: Floats) -> Approach:
-    """Weigh the times at which the fits reach the limit."""
+def _sums(ages: Floats, known: Flags, rise: Floats) -> Floats:
+    """Return the sums over time of the basis, of its squares and of its products with the rise (3 × constant × row).
+
+    Rows whose readings came at the same times, which are nearly all, have the same basis. So the sums are products of
+    matrices.
+    """
+    ages, there = np.where(known, ages, 0.0), known.astype(np.float64)
+    sums = np.empty((3, len(TIME_CONSTANTS), ages.shape[1]))
+    rows = np.argsort(ages.sum(axis=0))
+    while len(rows):
+        usual = ages[:, rows[len(rows) // 2]]
+        alike = np.all((ages[:, rows] == usual[:, None]) | ~known[:, rows], axis=0)
+        basis = -np.expm1(np.minimum(usual / TIME_CONSTANTS[:, None], LONGEST_AGE))  # 0 now, more negative before
+        some, rows = rows[alike], rows[~alike]
+        sums[0][:, some], sums[1][:, some] = basis @ there[:, some], basis**2 @ there[:, some]
+        sums[2][:, some] = basis @ rise[:, some]
+    return sums
+
+
+def _is_over(fits: _Fits) -> Flags:
+    """Return the rows that are beyond the limit by every fit."""
+    return np.asarray(np.all(fits.newest >= STEPS[-1] * fits.error * np.abs(fits.mean), axis=0))
+
+
+def _times(fits: _Fits, whole: Flags) -> Approach:
+    """Weigh the times at which the fits reach the limit (row × fit). They are known where it is likely reached."""
     rows = fits.weight.shape[1]
     step = np.exp(-(STEPS**2) / 2)
-    weight = (fits.weight[:, None, :] * (step / step.sum())[None, :, None]).reshape(-1, rows)
-    change = STEPS[None, :, None] * fits.error[:, None, :]
-    still = (fits.still[:, None, :] + change).reshape(-1, rows)
-    newest = (fits.newest[:, None, :] - fits.mean[:, None, :] * change).reshape(-1, rows)
-    constant = np.repeat(TIME_CONSTANTS, len(STEPS))[:, None]
-    exact, sooner = (_reached(constant, newest + ahead, still) for ahead in (0.0, early))
-    reaches = np.sum(np.where(np.isfinite(exact), weight, 0.0), axis=0)
-    return Approach(
-        reaches, _quantile(exact, weight, 0.5), _quantile(sooner, weight, BOUND), _quantile(exact, weight, 1 - BOUND)
-    )
+    change = fits.error.T[:, :, None] * STEPS
+    weight = (fits.weight.T[:, :, None] * (step / step.sum())).reshape(rows, len(_CONSTANTS))
+    still = (fits.still.T[:, :, None] + change).reshape(rows, len(_CONSTANTS))
+    newest = (fits.newest.T[:, :, None] - fits.mean.T[:, :, None] * change).reshape(rows, len(_CONSTANTS))
+    reaches = np.sum(np.where(_will_reach(newest, still), weight, 0.0), axis=1)
+    found = Approach(reaches, *(np.full(rows, np.nan) for _ in range(3)))
+    some = np.flatnonzero(reaches >= LIKELY)
+    weight, newest, still = weight[some], newest[some], still[some]
+    early = np.where(whole[some], EARLY_WHOLE, EARLY_TENTHS)[:, None]
+    found.left[some], found.high[some] = _quantiles(_reached(newest, still), weight, (0.5, 1 - BOUND))
+    (found.low[some],) = _quantiles(_reached(newest + early, still), weight, (BOUND,))
+    return found
 
 
-def _reached(constant: Floats, newest: Floats, still: Floats) -> Floats:
-    """Return the seconds until the limit, infinite if it is not reached."""
-    rest = newest + still
-    time = constant * np.log(still / rest)
-    return np.where(newest >= 0, 0.0, np.where((still > 0) & (rest > 0), time, np.inf))
+def _will_reach(newest: Floats, still: Floats) -> Flags:
+    return np.asarray((newest >= 0) | ((still > 0) & (newest + still > 0)))
 
 
-def _quantile(times: Floats, weight: Floats, share: float) -> Floats:
-    """Return a weighted quantile along the first axis."""
-    order = np.argsort(times, axis=0)
-    total = np.cumsum(np.take_along_axis(weight, order, axis=0), axis=0)
-    at = np.minimum(np.sum(total < share, axis=0), len(times) - 1)
-    return np.asarray(np.take_along_axis(times, np.take_along_axis(order, at[None], axis=0), axis=0)[0])
+def _reached(newest: Floats, still: Floats) -> Floats:
+    """Return the seconds until the limit (row × fit), infinite if it is not reached."""
+    time = _CONSTANTS * np.log(still / (newest + still))
+    return np.where(newest >= 0, 0.0, np.where(_will_reach(newest, still), time, np.inf))
+
+
+def _quantiles(times: Floats, weight: Floats, shares: tuple[float, ...]) -> list[Floats]:
+    """Return weighted quantiles along the last axis."""
+    order = np.argsort(times, axis=1)
+    total = np.cumsum(np.take_along_axis(weight, order, axis=1), axis=1)
+    rows = np.arange(len(times))
+    at = (np.minimum(np.count_nonzero(total < share, axis=1), times.shape[1] - 1) for share in shares)
+    return [times[rows, order[rows, place]] for place in at]

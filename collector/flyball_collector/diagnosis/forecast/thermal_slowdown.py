@@ -34,7 +34,7 @@ MOST_NEAR = 30.0
 RINGS = ((3.0, 32), (10.0, 32))
 """A minute and a half, and five minutes. Heat passes through a heat sink in tens of seconds, or minutes."""
 
-SURE, STILL_SURE = 0.95, 0.7
+SURE, STILL_SURE = 0.99, 0.7
 """Least probability that the limit is reached, for a new forecast and for one that was made."""
 
 SPARSE_SECONDS = 5.0
@@ -249,9 +249,10 @@ class ThermalSlowdown:
 
     def _at_limit(self, margin: Floats) -> Flags:
         """Return True at the limit, unless a single reading is there for the scatter of the sensor."""
-        newest = self._core.newest
-        before = newest.back(1, np.arange(len(margin)))[1]
-        return np.asarray((margin <= 0) & (~(before > SPIKE) | (newest.interval >= SPARSE_SECONDS)))
+        newest, there = self._core.newest, margin <= 0
+        rows = np.flatnonzero(there)
+        there[rows] = ~(newest.highs_back(1, rows) > SPIKE) | (newest.interval[rows] >= SPARSE_SECONDS)
+        return there
 
     def _claims(self, view: View, margin: Floats, memory: Floats, slowed: Flags, hard: Flags, known: Flags) -> Claims:
         kept = self._kept

@@ -23,10 +23,7 @@ COUNTS = (32, 16, 8)
 
 def warming(history: History, rows: Places, margin: Floats) -> Places:
     """Return the places in `rows` that warmed enough for a fit, the nearest to the limit if they are many."""
-    before = np.fmax(
-        np.fmax.reduce(history.rings[-1].last(0, rows).high, axis=0, initial=-np.inf),
-        np.fmax.reduce(history.newest.last(POINTS, rows).high, axis=0, initial=-np.inf),
-    )
+    before = np.fmax(history.rings[-1].highest(rows), history.newest.highest(rows))
     places = np.flatnonzero(before - margin >= np.maximum(RISEN * margin, 1.0))
     if len(places) > MOST_ROWS:
         places = places[np.argsort(margin[places])[:MOST_ROWS]]

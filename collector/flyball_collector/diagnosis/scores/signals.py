@@ -42,10 +42,7 @@ class Signals:
         self._kept = SubjectArrays(
             means=((count,), float("nan")),
             seen=((count,), float("-inf")),
-            recent=(
-                (len(self._medians), MEDIAN_OF),
-                float("nan"),
-            ),  # latest readings of the median signals, oldest first
+            recent=((len(self._medians), MEDIAN_OF), float("nan")),  # of the median signals, oldest first
             last=float("nan"),  # time of each host's last update
             updates=0,
             best=float("nan"),
@@ -66,10 +63,10 @@ class Signals:
         self.hosts = view.hosts
         self._rates.update(view)
         sources = Sources(view, self._rates, self._steps.read(view))
-        values = np.full((len(view.hosts), len(SIGNALS)), np.nan)
+        values = np.full((len(view.hosts), len(SIGNALS)), np.nan, order="F")  # as in `_kept`
         for place, signal in self._readable_with(view.seen_metrics):
-            values[:, place] = signal.read.of(sources)
-        self._known |= ~np.isnan(values).all(axis=0)
+            values[:, place] = found = signal.read.of(sources)
+            self._known[place] = self._known[place] or not np.isnan(found).all()
         self.raw = dict(zip(PLACES, values.T, strict=True))
         self._smooth(values, view.now)
         self._kept["updates"] = np.where(view.alive, np.minimum(self._kept["updates"] + 1, 1000), 0)
@@ -132,26 +129,31 @@ class Signals:
     def _smooth(self, values: Floats, now: float) -> None:
         means, seen, last = self._kept["means"], self._kept["seen"], self._kept["last"]
         passed = known_or(0.0, now - last)[:, None]
-        known = ~np.isnan(values)
-        since = np.where(np.isinf(seen), passed, now - seen)  # a rare report counts for all the time since the last one
-        weights = 1.0 - np.exp(-np.maximum(since, 0.0) / self._taus)
-        moved = means + (values - means) * weights
-        moved[:, self._medians] = self._median(values[:, self._medians])
-        moved = np.where(np.isnan(means), values, moved)
-        stale = ~known & (now - seen > np.maximum(self._holds, 3 * passed))
-        self._kept["means"] = np.where(known, moved, np.where(stale, np.nan, means))
-        self._kept["seen"] = np.where(known, now, seen)
-        self._kept["last"] = np.full(len(last), now)
+        known, ages = ~np.isnan(values), now - seen
+        moved = values - means
+        moved *= self._weights(known, ages, passed)
+        moved += means
+        for number, place in enumerate(self._medians.tolist()):
+            if self._known[place]:
+                moved[:, place] = _median(self._kept["recent"][:, number], values[:, place], known[:, place])
+        np.copyto(moved, values, where=np.isnan(means))
+        stale = ~known & (ages > np.maximum(self._holds, 3 * passed))
+        means[stale] = np.nan
+        np.copyto(means, moved, where=known)
+        seen[known] = now
+        last[:] = now
         self._passed = passed[:, 0]
 
-    def _median(self, values: Floats) -> Floats:
-        """Return the lower median of the latest readings of the median signals."""
-        recent = self._kept["recent"]
-        known = ~np.isnan(values)
-        recent[known] = np.concatenate([recent[known][:, 1:], values[known][:, None]], axis=1)
-        ordered = np.sort(recent, axis=-1)  # unknown values last
-        middle = np.maximum((~np.isnan(recent)).sum(axis=-1) - 1, 0) // 2
-        return np.asarray(np.take_along_axis(ordered, middle[..., None], axis=-1)[..., 0])
+    def _weights(self, known: NDArray[np.bool_], ages: Floats, passed: Floats) -> Floats:
+        """Return the weight of each known value. A rare report counts for all the time since the last one.
+
+        Most signals were known in the second before, so few exponentials differ.
+        """
+        taus, places = np.unique(self._taus, return_inverse=True)
+        weights = (1.0 - np.exp(-np.maximum(passed, 0.0) / taus)).T[places].T
+        hosts, signals = np.nonzero(known & (ages != passed) & np.isfinite(ages))
+        weights[hosts, signals] = 1.0 - np.exp(-np.maximum(ages[hosts, signals], 0.0) / self._taus[signals])
+        return weights
 
     def _note_best(self) -> None:
         """Note the shortest computing time with free CPUs, and the shortest wait, calls and round trip."""
@@ -165,3 +167,13 @@ class Signals:
         for name in ROUND_TRIPS:
             if self.ever_known(name):
                 kept[f"shortest_{name}"] = np.fmin(kept[f"shortest_{name}"] * drift, self.raw[name])
+
+
+def _median(recent: Floats, values: Floats, known: NDArray[np.bool_]) -> Floats:
+    """Return the lower median of the latest readings of one signal (host × reading) with these new ones."""
+    for earlier, later in zip(recent.T, recent.T[1:], strict=False):
+        np.copyto(earlier, later, where=known)
+    np.copyto(recent[:, -1], values, where=known)
+    ordered = np.sort(recent, axis=1)  # unknown values last
+    middle = np.maximum(np.count_nonzero(~np.isnan(recent), axis=1) - 1, 0) // 2
+    return np.asarray(ordered[np.arange(len(recent)), middle])
