@@ -16,7 +16,7 @@ from tests.benchmarks.quiet_hosts import log_uniform
 
 Floats = NDArray[np.float64]
 
-SEED = 20_261_129
+SEED = 20_261_130
 GPUS = 150
 SECONDS, QUIET = 900, 60
 ABOVE, BELOW = (1, 2, 4, 8, 20), (-2, -3, -5)

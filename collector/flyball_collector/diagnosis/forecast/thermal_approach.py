@@ -51,8 +51,11 @@ LONGEST_AGE = 6.0
 MISFIT = 1.5
 """Residuals above this multiple of the scatter are not those of an exponential approach: the load has changed."""
 
-RISEN = 1.8
-"""A temperature has warmed by this multiple of the degrees left, so that a fit reaches beyond what was seen by less."""
+RISEN = 1.2
+"""A temperature has warmed by this multiple of the degrees left, so that a fit reaches beyond what was seen by less …"""
+
+RISEN_FAR, FAR_SECONDS = 1.8, 30.0
+"""… and by this one if the limit is further away in time: a heat sink may show its rest only after half a minute."""
 
 MODEL = 0.1
 """The error of the time left, as a share of it, that remains: a board has more than one time constant."""
@@ -92,14 +95,15 @@ def approach(times: Floats, margins: Floats, now: float) -> Approach:
         fits, misfit = _fits(now - times, -margins, known, np.where(whole, _repeated(margins, own), own))
         enough = (misfit <= MISFIT * own) & (np.count_nonzero(known, axis=0) >= LEAST_POINTS)
         found = Approach(np.where(enough, 0.0, np.nan), *(np.full(len(enough), np.nan) for _ in range(3)))
-        risen = np.fmax.reduce(margins, axis=0) - margins[-1]
-        risen = enough & (risen >= RISEN * margins[-1])
+        warmed = np.fmax.reduce(margins, axis=0) - margins[-1]
+        risen = enough & (warmed >= RISEN * margins[-1])
         over = risen & _is_over(fits)
         for into, reached in zip(found, (1.0, 0.0, 0.0, 0.0), strict=True):
             into[over] = reached
         rows = np.flatnonzero(risen & ~over)
         for into, part in zip(found, _times(_Fits(*(each[:, rows] for each in fits)), whole[rows]), strict=True):
             into[rows] = part
+        found.reaches[(warmed < RISEN_FAR * margins[-1]) & (found.left > FAR_SECONDS)] = 0.0
         return found._replace(low=(1 - MODEL) * found.low, high=(1 + MODEL) * found.high)
 
 
