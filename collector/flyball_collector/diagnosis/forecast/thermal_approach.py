@@ -52,7 +52,7 @@ MISFIT = 1.5
 """Residuals above this multiple of the scatter are not those of an exponential approach: the load has changed."""
 
 RISEN = 1.2
-"""A temperature has warmed by this multiple of the degrees left, so that a fit reaches beyond what was seen by less …"""
+"""A temperature has warmed by this multiple of the degrees left, so that a fit reaches less far than what was seen …"""
 
 RISEN_FAR, FAR_SECONDS = 1.8, 30.0
 """… and by this one if the limit is further away in time: a heat sink may show its rest only after half a minute."""
