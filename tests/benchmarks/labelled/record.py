@@ -203,5 +203,5 @@ def anonymous(path: Path) -> bytes:
         if (spooled := decode_record(entry.body) if entry.kind == EntryKind.RECORD else None) is not None:
             record = pb.Record.FromString(spooled.record)
             record.tenancy = 0
-            kept.append(encode_record(TickRecord(spooled.sequence, record.SerializeToString(), ())))
+            kept.append(encode_record(TickRecord(spooled.sequence, record.SerializeToString(deterministic=True), ())))
     return gzip.compress(b"".join(kept), mtime=0)
