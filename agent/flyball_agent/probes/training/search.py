@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from flyball_agent.probes.training.process_times import ProcessCounters, parse_stat
@@ -93,6 +94,8 @@ class TrainingSearch:
             _note_use(known, stat, seconds)
 
     def _has_library(self, pid: int) -> bool:
+        if is_collector(_read(self.proc_root / str(pid) / "cmdline", 1024)):
+            return False
         try:
             with (self.proc_root / str(pid) / "maps").open("rb") as file:
                 maps = file.read(_MAPS_BYTES)
@@ -102,6 +105,12 @@ class TrainingSearch:
         except OSError:
             return False
         return any(library in maps for library in LIBRARIES)
+
+
+def is_collector(command_line: bytes) -> bool:
+    """Return True if this is Flyball's collector. It computes with arrays, but trains nothing."""
+    words = [word.rpartition(b"/")[2] for word in command_line.split(b"\0")[:5]]
+    return b"flyball-collector" in words or (b"flyball", b"collector") in pairwise(words)
 
 
 def _note_use(known: _Candidate, stat: ProcessCounters, seconds: float) -> None:

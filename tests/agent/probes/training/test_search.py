@@ -3,7 +3,9 @@
 import os
 from pathlib import Path
 
-from flyball_agent.probes.training.search import IDLE_SECONDS, TrainingSearch
+import pytest
+
+from flyball_agent.probes.training.search import IDLE_SECONDS, TrainingSearch, is_collector
 
 TICKS = os.sysconf("SC_CLK_TCK")
 TORCH = "7f00-7f01 r-xp 00000000 08:01 1 /usr/lib/python3/dist-packages/torch/lib/libtorch_cpu.so\n"
@@ -94,3 +96,19 @@ def test_processes_that_end_raise_no_error(tmp_path: Path) -> None:
     (tmp_path / "20").mkdir()
     assert TrainingSearch(tmp_path).search(EVERY) == []
     assert TrainingSearch(tmp_path / "missing").search(EVERY) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("/opt/flyball/bin/python3 /opt/flyball/bin/flyball-collector --config /etc/flyball/collector.toml", True),
+        ("/x/.venv/bin/python -m flyball collector --set grpc.listen=127.0.0.1:3590", True),
+        ("/x/bin/python /x/bin/flyball collector", True),
+        ("/x/bin/python /home/ada/flyball/collector/train.py", False),
+        ("/x/bin/python /x/bin/flyball run -- python train.py", False),
+        ("python train.py", False),
+    ],
+)
+def test_the_collector_does_not_train(command: str, *, expected: bool) -> None:
+    """It computes with NumPy on many machines without a GPU; a script in a folder of that name is a training."""
+    assert is_collector(command.replace(" ", "\0").encode()) is expected
