@@ -211,6 +211,10 @@ def network_panels() -> list[Panel]:
         graph("Round trips", "Round trips to the services that the training calls, and to loopback for comparison.",
               "s",
               over(f"flyball_latency_seconds{ALL}", "{{instance}} {{target}}")),
+        graph("Connect and answer", "HTTP targets: the time to connect, which is the network's, and the time to the"
+              " head of the response, which is mostly the service's.", "s",
+              over(f"flyball_latency_connect_seconds{ALL}", "{{instance}} {{target}} connect"),
+              over(f"flyball_latency_answer_seconds{ALL}", "{{instance}} {{target}} answer")),
         graph("Errors and drops", "Packets damaged or dropped, received and sent.", "pps",
               over(f"sum by (instance, interface) ({rate('flyball_network_received_errors_total', links)})"
                    f" + sum by (instance, interface) ({rate('flyball_network_sent_errors_total', links)})",

@@ -75,9 +75,6 @@ class HttpRoundTrip:
                 raise RequestFailed(f"HTTP {response.status}")
         return RoundTrip(seconds, connect_seconds, answer_seconds)
 
-    def close(self) -> None:
-        """Do nothing: no connection is kept."""
-
 
 def headers(url: SplitResult) -> dict[str, str]:
     """Return the request headers. A user name in the URL becomes basic authentication."""

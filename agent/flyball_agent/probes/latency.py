@@ -66,7 +66,6 @@ class Trip(Protocol):
     @property
     def connect_seconds(self) -> float | None: ...
     def measure(self) -> RoundTrip: ...
-    def close(self) -> None: ...
 
 
 def build_trip(target: LatencyTarget, timeout_seconds: float) -> Trip:
@@ -138,7 +137,6 @@ class Prober:
             if not self._stopped:
                 self.measure()
             self._requested.clear()  # after the round trip: requests during it are not queued
-        self._trip.close()
 
     def measure(self) -> None:
         """Measure one round trip in the calling thread."""

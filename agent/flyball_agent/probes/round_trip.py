@@ -114,6 +114,3 @@ class TcpRoundTrip:
         started = time.perf_counter()
         with socket.create_connection((self._target.host, self._target.port), self._timeout_seconds):
             return RoundTrip(time.perf_counter() - started)
-
-    def close(self) -> None:
-        """Do nothing: no connection is kept."""

@@ -1,6 +1,5 @@
 """Round-trip times to a service, measured in a thread of their own: a slow service must not delay the samples."""
 
-import contextlib
 import threading
 from typing import Protocol
 
@@ -15,9 +14,6 @@ class ApiTrip(Protocol):
 
     def measure(self) -> RoundTrip:
         """Return the times that it took. Raise OSError or RequestFailed on failure."""
-
-    def close(self) -> None:
-        """Close the connection, if there is one."""
 
 
 class ApiLatency:
@@ -76,9 +72,6 @@ class ApiLatency:
         except (OSError, RequestFailed, ValueError) as error:  # a host name may not be encodable
             self.failures += 1
             self.reason = failure_reason(error)
-        finally:
-            with contextlib.suppress(OSError):
-                trip.close()  # the next one connects again
 
 
 def api_trip(target: LatencyTarget) -> ApiTrip:

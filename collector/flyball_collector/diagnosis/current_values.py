@@ -2,10 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import structlog
 
 from flyball_collector.diagnosis.claims import Claims, at
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.kinds import Group
+
+_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +40,8 @@ def _claimed(event: Event, claims: Claims, place: int, moment: ConditionMoment) 
         _elapsed(at(values, place), moment.claims_age) if present else None
         for values in (claims.seconds_left, claims.seconds_left_low, claims.seconds_left_high)
     )
-    words = _words(claims, place) or event.because
+    words = _words(claims, place)
+    below = "" if present else f"{_below(event)}: "
     return replace(
         event,
         confidence=float(claims.confidence[place]) if measured else event.confidence,
@@ -43,7 +49,7 @@ def _claimed(event: Event, claims: Claims, place: int, moment: ConditionMoment) 
         seconds_left_low=low,
         seconds_left_high=high,
         level=at(claims.level, place),
-        because=with_recurrence(words if present else f"{_below(event)}: {words}", moment.times_in_hour),
+        because=with_recurrence(below + words, moment.times_in_hour) if words else event.because,
         evidence=numbers_of(claims, place),
     )
 
@@ -52,8 +58,15 @@ def _words(claims: Claims, place: int) -> str:
     """Return the present reason, or nothing if the detector fails to word it."""
     try:
         return claims.because(place)
-    except Exception:  # noqa: BLE001  a detector is isolated here as in the diagnosis: the last reason is shown instead
+    except Exception as error:  # noqa: BLE001  a detector is isolated here, too: the last reason is shown instead
+        _report_failure(claims.kind.name, repr(error))
         return ""
+
+
+@lru_cache(maxsize=256)
+def _report_failure(kind: str, error: str) -> None:
+    """Log a failure once: a view may ask for the reason many times a second."""
+    _log.error("reason_failed", kind=kind, error=error)
 
 
 def _last_known(event: Event, moment: ConditionMoment) -> Event:

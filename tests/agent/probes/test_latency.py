@@ -90,9 +90,6 @@ class Hanging:
             self.let_go.wait(10)
         return RoundTrip(0.5)
 
-    def close(self) -> None:
-        pass
-
 
 def test_a_round_trip_that_hangs_does_not_repeat_the_last_one() -> None:
     """A name lookup can hang for minutes; the old value is used no longer than the time limit."""

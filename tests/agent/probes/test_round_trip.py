@@ -143,7 +143,6 @@ def test_a_service_without_tls_is_an_error(service: Service) -> None:
     trip = build_trip(parse_target(f"https://{service.url}/"), 5)
     with pytest.raises(RequestFailed, match="TLS: "):
         trip.measure()
-    trip.close()
 
 
 def test_tls_belongs_to_connecting_and_its_session_is_resumed(
@@ -169,7 +168,6 @@ def test_a_failing_service_is_an_error(service: Service) -> None:
     trip = build_trip(parse_target(f"http://{service.url}/bad"), 5)
     with pytest.raises(RequestFailed, match="503"):
         trip.measure()
-    trip.close()
 
 
 @pytest.mark.parametrize(

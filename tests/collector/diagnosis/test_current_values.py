@@ -1,12 +1,15 @@
 """The present values of active conditions: every view takes them from here."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.conditions import Conditions
+from flyball_collector.diagnosis.current_values import ConditionMoment, current_event, with_recurrence
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
 from flyball_collector.diagnosis.subject import Subject, subjects
@@ -101,3 +104,21 @@ def test_a_condition_from_before_a_restart_has_its_last_values() -> None:
     after.apply([], (START + 10) * SECOND)
     (active,) = after.active()
     assert (after.current(active).seconds_left, after.current(active).because) == (50.0, "90 % used")
+
+
+def test_a_reason_that_cannot_be_worded_is_the_last_one_and_is_logged() -> None:
+    """A failure of a detector's words shows its last reason as it was, and is not hidden."""
+
+    def fails(_: int) -> str:
+        raise ValueError("no words")
+
+    conditions = Conditions()
+    played(conditions, [claims(EXHAUSTION, 0.9, left=100.0)])
+    (active,) = conditions.active()
+    before = replace(active.event, because=with_recurrence("90 % used", 3), times_in_hour=3)
+    broken = replace(claims(EXHAUSTION, 0.91, left=99.0), because=fails)
+    moment = ConditionMoment(claims_age=0.0, event_age=1.0, times_in_hour=3)
+    with capture_logs() as logs:
+        now = current_event(before, broken, moment)
+    assert (now.because, now.level) == ("comes and goes, 3 times in the last hour: 90 % used", 0.91)
+    assert [(each["event"], each["kind"]) for each in logs] == [("reason_failed", "memory_exhaustion")]

@@ -125,6 +125,17 @@ def test_an_answer_that_got_lost_is_seen_in_the_next_declaration() -> None:
     assert other.state(offered) is AdjustmentState.ABORTED
 
 
+def test_the_old_value_of_each_rank_is_seen_in_its_next_declaration() -> None:
+    """A rank that declares its own old value after the step has not made the change, also where ranks differ."""
+    case = CoreCase(3)
+    for rank, size in enumerate((16, 8, 4)):
+        case.declare(rank, micro_batch(size))
+    offered = case.all_answer(case.ask(2), "prepared")
+    for rank, size in enumerate((16, 8, 4)):
+        case.declare(rank, micro_batch(size), step=offered.at_step + 2)
+    assert case.state(offered) is AdjustmentState.ABORTED
+
+
 def test_a_lost_offer_or_commit_is_sent_again() -> None:
     """A rank that declares itself without an answer, or prepared without an outcome, gets the message again."""
     case = CoreCase()
