@@ -208,11 +208,9 @@ def network_panels() -> list[Panel]:
                    "{{instance}} {{interface}} received"),
               over(rate("flyball_network_sent_bytes_total", links),
                    "{{instance}} {{interface}} sent")),
-        graph("Round trips", "Round trips to the services that the training calls, and to loopback for comparison.",
-              "s",
-              over(f"flyball_latency_seconds{ALL}", "{{instance}} {{target}}")),
-        graph("Connect and answer", "HTTP targets: the time to connect, which is the network's, and the time to the"
-              " head of the response, which is mostly the service's.", "s",
+        graph("Round trips", "Round trips to the services that the training calls, and to loopback for comparison. Of "
+              "an HTTP target also its parts: connect is the network's, answer mostly the service's.", "s",
+              over(f"flyball_latency_seconds{ALL}", "{{instance}} {{target}}"),
               over(f"flyball_latency_connect_seconds{ALL}", "{{instance}} {{target}} connect"),
               over(f"flyball_latency_answer_seconds{ALL}", "{{instance}} {{target}} answer")),
         graph("Errors and drops", "Packets damaged or dropped, received and sent.", "pps",
