@@ -114,7 +114,10 @@ BOTTLENECKS: tuple[EventKind, ...] = (
     _bottleneck("disk", Scope.HOST, "Work waits for disk reads or writes.", _ABOVE_INPUT),
     _bottleneck("network", Scope.HOST, "Work waits for the network because of latency or a full link.", _ABOVE_INPUT),
     _bottleneck(
-        "service", Scope.HOST, "Work waits for calls to a service: many small calls, one after the other.", _ABOVE_INPUT
+        "service",
+        Scope.HOST,
+        "Work waits for calls to a service: many small calls, one after the other.",
+        _ABOVE_MEMORY,
     ),
     _bottleneck(
         "data_wait",

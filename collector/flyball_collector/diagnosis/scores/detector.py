@@ -225,7 +225,8 @@ class BottleneckDetector:
         """Return where the calibration applies: in all labelled runs, the training reported its steps."""
         if not self._calibration.knows(found.kind.name):
             return np.zeros(len(found.subjects), dtype=np.bool_)
-        return ~np.isnan(self._signals["data_share"])[found.subjects.hosts]
+        measured = ~np.isnan(self._signals["data_share"])[found.subjects.hosts]
+        return measured if found.uncalibrated is None else measured & ~found.uncalibrated
 
     def _tabulate(self, view: View, judged: Iterable[tuple[Assessment, Claims]]) -> ScoreTable:
         """Make the table. It has a line for every bottleneck, known or not."""

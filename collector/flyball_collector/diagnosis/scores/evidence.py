@@ -60,6 +60,7 @@ class Assessment:
     evidence: Mapping[str, Floats] = field(default_factory=dict)
     words: Callable[[int], str] = lambda _: ""
     most: Floats | None = None  # the highest confidence that the readings allow; None: any
+    uncalibrated: Flags | None = None  # the calibration was fitted to other evidence; None: nowhere
 
     @property
     def probability(self) -> Floats:

@@ -1,14 +1,18 @@
-"""Bottlenecks of trainings that report no steps: the time of their main threads takes the place of the steps."""
+"""Bottlenecks by the time of the trainings' main threads.
+
+It takes the place of the steps where none are reported. Where they are, the stronger evidence counts: reports do not
+show what a thread waits for inside a section, such as a checkpoint's disk, or a lock while it computes.
+"""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
 from flyball_collector.diagnosis.kinds import BY_NAME, EventKind
 from flyball_collector.diagnosis.number_format import clauses
-from flyball_collector.diagnosis.scores.evidence import Assessment, EvidenceSource, Floats, Ramp, weigh
+from flyball_collector.diagnosis.scores.evidence import Assessment, EvidenceSource, Flags, Floats, Ramp, weigh
 from flyball_collector.diagnosis.scores.main_time import MainTime, main_time
 from flyball_collector.diagnosis.scores.signals import Signals
 from flyball_collector.diagnosis.unknown_values import known_or
@@ -17,8 +21,14 @@ CPU, MEMORY, SWAP, DISK, NETWORK, SERVICE, DATA_WAIT = (
     BY_NAME[f"bottleneck_{name}"] for name in ("cpu", "memory", "swap", "disk", "network", "service", "data_wait")
 )
 
-Kernel = Mapping[str, Assessment]
-"""Assessments by kind."""
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """The assessments by kind, along hosts."""
+
+    assessments: Mapping[str, Assessment] = field(default_factory=dict)
+    are_alone: Flags = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))  # no parts of steps are reported
+
 
 AT_ONCE = frozenset(kind.name for kind in (CPU, MEMORY, SWAP, DISK, NETWORK, SERVICE))
 LATER = frozenset({DATA_WAIT.name})
@@ -55,27 +65,28 @@ _STARVED_GPU = Ramp(0.1, 0.3, below=-3.0, above=0.8)
 
 
 def of_trainings(s: Signals) -> Kernel:
-    """Assess all kinds along hosts; they are known where trainings report no steps."""
+    """Assess all kinds along hosts; they are known where the threads of a training are."""
     time = main_time(s)
     if time is None:
-        return {}
+        return Kernel()
     found = [assess(s, time) for assess in (_cpu, _memory, _swap, _disk, _network, _service)]
-    return {one.kind.name: one for one in (*found, _data_wait(s, time, found[1:5]))}
+    found.append(_data_wait(s, time, found[1:5]))
+    return Kernel({one.kind.name: one for one in found}, time.are_alone)
 
 
 def combined(found: Iterable[Assessment], kernel: Kernel, kinds: Collection[str]) -> list[Assessment]:
-    """Return assessments with those of the kernel in their place where these are known, and the others of `kinds`."""
+    """Return assessments with those of the kernel where these are stronger, and the others of `kinds`."""
     result = [with_kernel_evidence(one, kernel) for one in found]
     names = {one.kind.name for one in result}
-    return [*result, *(one for name, one in kernel.items() if name in kinds and name not in names)]
+    return [*result, *(one for name, one in kernel.assessments.items() if name in kinds and name not in names)]
 
 
 def with_kernel_evidence(found: Assessment, kernel: Kernel) -> Assessment:
-    """Return an assessment with that of the kernel in its place, where this is known."""
-    other = kernel.get(found.kind.name)
+    """Return an assessment with that of the kernel in its place, where this is stronger or nothing is reported."""
+    other = kernel.assessments.get(found.kind.name)
     if other is None or not other.known.any():
         return found
-    there = other.known
+    there = other.known & (kernel.are_alone | ~found.known | (other.log_odds > found.log_odds))
     keys = (*found.evidence, *(key for key in other.evidence if key not in found.evidence))
     unknown = np.full(len(there), np.nan)
     return replace(
@@ -89,6 +100,7 @@ def with_kernel_evidence(found: Assessment, kernel: Kernel) -> Assessment:
         },
         words=lambda place: other.words(place) if there[place] else found.words(place),
         most=np.where(there, _most(other), _most(found)),
+        uncalibrated=there,
     )
 
 
@@ -191,15 +203,20 @@ def _service(s: Signals, time: MainTime) -> Assessment:
 
 
 def _data_wait(s: Signals, time: MainTime, others: list[Assessment]) -> Assessment:
-    """Waiting for loaders and other processes that no resource of the host explains. Gaps of a GPU are better known."""
+    """Waiting for loaders and other threads that no resource of the host explains. Gaps of a GPU are better known.
+
+    Threads also wait for each other by design. If steps are reported, it counts only as far as they became slower.
+    """
+    lost = np.fmax(s.slowdown, s["data_share"])
+    waiting = np.fmin(time.others, np.where(time.are_alone, np.nan, known_or(0.0, lost)))
     explained = np.max([other.probability * other.known for other in others], axis=0)
     found = _weigh(
         DATA_WAIT,
         s,
         time,
-        process=_IDLE(time.others / time.undelayed),
+        process=_IDLE(waiting / time.undelayed),
         host=_SPARE_CPU(s["cpu_busy"]) + _EXPLAINED * explained,
-        level=time.others,
+        level=waiting,
         sentence="the main thread of the training waited for other threads or processes {:.0f} % of the time",
         evidence={"training_idle_ratio": time.others, "cpu_busy_ratio": s["cpu_busy"]},
     )

@@ -1,7 +1,7 @@
 """The time of the main thread of a training: it runs, waits for a CPU, or waits for something else.
 
 The shares add up to one, as the sections of a step do, so they answer the same question for trainings that report no
-steps.
+steps, and show waits inside a section for those that do.
 """
 
 from dataclasses import dataclass
@@ -55,14 +55,15 @@ class MainTime:
     way: Floats  # the part of the calls that round trips explain
     is_way_unclear: Flags  # TCP measures long round trips, which may be slow answers, and nothing else is known
     undelayed: Floats  # the share of the time in which no CPU was missing
-    are_known: Flags  # and no steps are reported
+    are_known: Flags
+    are_alone: Flags  # no parts of steps are reported
 
 
 def main_time(s: Signals) -> MainTime | None:
     """Return the shares; None if there are none. Time in which a GPU works is not lost, whatever is waited for."""
     if not s.ever_known(NEEDS):
         return None
-    are_known = _report_nothing(s) & (np.fmax(s["main_run"], s["main_cores"]) >= ACTIVE)
+    are_known = np.fmax(s["main_run"], s["main_cores"]) >= ACTIVE
     return _shares(s, are_known) if are_known.any() else None
 
 
@@ -89,6 +90,7 @@ def _shares(s: Signals, are_known: Flags) -> MainTime:
         is_way_unclear=np.isnan(s["latency"]) & (s["trip"] - s["least_trip"] >= 2 * FAR_SECONDS),
         undelayed=np.maximum(1.0 - known_or(0.0, s["main_delay"]), 0.1),
         are_known=are_known,
+        are_alone=_report_nothing(s),
     )
 
 

@@ -1,4 +1,4 @@
-"""Trainings that report no steps: what the kernel counts for their processes decides which bottleneck is named."""
+"""What the kernel counts for the processes of a training shows the bottleneck, whatever the training reports."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -81,15 +81,17 @@ def _training(host: Host) -> dict[Key, float]:
 def played(host: Host, steps: Sequence[pb.StepReport] = (), *, without: str = "?") -> Player:
     """Play twenty seconds of such a host. `without` leaves out metrics that begin so."""
     rates = {key: rate for key, rate in readings_of(host).items() if not key[0].startswith(without)}
-    samples = []
-    for second in range(SECONDS):
-        values = {key: rate * (second + 100) if key[0].endswith("_total") else rate for key, rate in rates.items()}
-        samples.append(RecordedSample(float(second), "host", values, list(steps)))
+    samples = [RecordedSample(float(second), "host", _counted(rates, second), list(steps)) for second in range(SECONDS)]
     player = Player(recording(samples, {key[0] for key in rates if key[0].endswith("_total")}))
     for _ in player.play():
         pass
     assert player.diagnosis.failures == {}
     return player
+
+
+def _counted(rates: Mapping[Key, float], second: int) -> dict[Key, float]:
+    """Return the readings of a second: counters have grown by their rates."""
+    return {key: rate * (second + 100) if key[0].endswith("_total") else rate for key, rate in rates.items()}
 
 
 def active(player: Player) -> set[str]:
@@ -149,6 +151,10 @@ CASES: Mapping[str, tuple[Host, set[str]]] = {
         Host(run=0.2, delay=0.4, waits={"poll": 0.4}, calls=15, pressure={"cpu": 0.9}),
         {"cpu", "service"},
     ),
+    "short memory, and a slow service": (
+        Host(run=0.3, waits={"memory": 0.3, "poll": 0.4}, calls=20, pressure={"memory": 0.3}),
+        {"memory", "service"},
+    ),
     "a slow disk, and a network": (
         Host(run=0.3, waits={"disk": 0.35, "socket": 0.35}, calls=12, latency=0.03, pressure={"io": 0.3}),
         {"disk", "network"},
@@ -169,21 +175,54 @@ def test_lost_segments_are_the_networks() -> None:
     assert "network" in active(player)
 
 
-@pytest.mark.parametrize("name", ["reads a slow disk", "calls a slow service", "its group has a CPU limit", "computes"])
-def test_step_reports_come_first(name: str) -> None:
-    """If a training reports its steps, readings of its processes change no score."""
-    host, _ = CASES[name]
-    steps = [
-        pb.StepReport(
-            run="run", world_size=1, steps=5, step_seconds=1.0, data_wait_seconds=0.3,
-            section_seconds={"data": 0.3, "service": 0.2, "forward": 0.5},
-        )
-    ]  # fmt: skip
+def _report(seconds: float = 0.2, **sections: float) -> pb.StepReport:
+    """Return a report of five steps that hardly wait for input."""
+    forward = 5 * seconds - sum(sections.values())
+    return pb.StepReport(
+        run="run", world_size=1, steps=5, step_seconds=5 * seconds, data_wait_seconds=0.01,
+        section_seconds={**sections, "forward": forward},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "sections"),
+    [
+        ("computes", {}),
+        ("reads a slow disk", {"checkpoint": 0.5}),
+        ("calls a slow service", {}),
+        ("its group has a CPU limit", {}),
+    ],
+)
+def test_a_wait_inside_a_reported_section_is_named(name: str, sections: Mapping[str, float]) -> None:
+    """Reports do not show what a thread waits for inside a section: the kernel does, from the first second on."""
+    host, expected = CASES[name]
+    assert active(played(host, [_report(**sections)])) == expected
+    assert not active(played(host, [_report(**sections)], without="training_"))
+
+
+def test_reports_that_are_stronger_come_first() -> None:
+    """Where the report of a wait is the stronger evidence, readings of the processes change no score of it."""
+    host = Host(run=0.9, waits={"poll": 0.1}, calls=1)
+    steps = [_report(service=0.6)]
     tables = [table_of(played(host, steps, without=left_out).diagnosis) for left_out in ("?", "training_")]
-    with_readings, without = [
-        {name: values.tolist() for name, values in table.scores.items()} for table in tables if table is not None
-    ]
-    assert repr(with_readings) == repr(without)
+    with_readings, without = [table.scores["service"][0] for table in tables if table is not None]
+    assert with_readings == without > 0.1
+
+
+def test_waiting_for_threads_counts_as_far_as_steps_became_slower() -> None:
+    """Threads that wait for each other are no bottleneck as long as the steps that are reported keep their pace."""
+    waiting = readings_of(Host(run=0.4, waits={"process": 0.6}))
+    found = {}
+    for name, later in (("steady", 0.2), ("slower", 0.5)):
+        samples = [
+            RecordedSample(float(second), "host", _counted(waiting, second), [_report(0.2 if second < 10 else later)])
+            for second in range(2 * SECONDS)
+        ]
+        player = Player(recording(samples, {key[0] for key in waiting if key[0].endswith("_total")}))
+        for _ in player.play():
+            pass
+        found[name] = active(player)
+    assert found == {"steady": set(), "slower": {"data_wait"}}
 
 
 def test_the_sentence_and_the_numbers_are_those_of_the_processes() -> None:
@@ -201,8 +240,7 @@ def test_hosts_of_one_fleet_are_judged_each_by_itself() -> None:
     samples = []
     for second in range(SECONDS):
         for name, rates, reports in (("reports", quiet, steps), ("unreported", waiting, [])):
-            values = {key: rate * (second + 100) if key[0].endswith("_total") else rate for key, rate in rates.items()}
-            samples.append(RecordedSample(float(second), name, values, reports))
+            samples.append(RecordedSample(float(second), name, _counted(rates, second), reports))
     player = Player(recording(samples, {key[0] for key in quiet if key[0].endswith("_total")}))
     for _ in player.play():
         pass
