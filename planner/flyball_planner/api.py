@@ -28,12 +28,13 @@ from flyball_reports.specification.source_value import SourceValue
 if TYPE_CHECKING:
     from flyball_planner.calibration.comparison import CalibrationResult
     from flyball_planner.plan.make import make_plan
+    from flyball_planner.recommend.recommendation import recommend
     from flyball_planner.specification.specification import Specification
     from flyball_planner.storage.estimator import StorageEstimator
 
 __all__ = [
     "Configuration", "Plan", "ReportFormat", "Specification", "StorageEstimator", "calibrate", "configure", "make_plan",
-    "model_cost", "model_names", "plan", "plan_file", "register_hardware", "register_model", "render",
+    "model_cost", "model_names", "plan", "plan_file", "recommend", "register_hardware", "register_model", "render",
     "specification_keys",
 ]  # fmt: skip
 
@@ -41,6 +42,7 @@ _LATER = {
     "Specification": "flyball_planner.specification.specification",
     "StorageEstimator": "flyball_planner.storage.estimator",
     "make_plan": "flyball_planner.plan.make",
+    "recommend": "flyball_planner.recommend.recommendation",
 }
 """Names that need numpy, which takes longer to import than everything else here. They are imported on first use, like
 the imports inside the functions below."""

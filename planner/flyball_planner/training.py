@@ -5,14 +5,20 @@ from enum import StrEnum
 from msgspec import Struct, field
 
 from flyball_planner.precision import PRECISIONS, Precision
+from flyball_planner.quantisation import NF4, Quantisation
 
 
 class Method(StrEnum):
-    """The weights that are trained: all, or low-rank additions."""
+    """The weights that are trained: all, or only added ones."""
 
     FULL = "full"
     LORA = "lora"
     QLORA = "qlora"  # LoRA over 4-bit weights
+    DORA = "dora"  # LoRA, and a trained length of each column (Liu et al., 2024)
+    IA3 = "ia3"  # trained factors on keys, values and the inner feed-forward layer (Liu et al., 2022)
+    PREFIX = "prefix"  # trained keys and values before those of each layer (Li & Liang, 2021)
+    PROMPT = "prompt"  # trained embeddings before the sequence (Lester et al., 2021)
+    BOTTLENECK = "bottleneck"  # two small layers after attention and feed-forward (Houlsby et al., 2019)
 
 
 class Attention(StrEnum):
@@ -81,8 +87,18 @@ class Training(Struct, frozen=True):
     fp32_gradients: bool = False  # accumulated in fp32, as Megatron does
     fused_loss: bool = False  # chunked or fused cross entropy never stores all logits
     compiled_loss: bool = False  # casts, softmax and loss are one kernel, without logits in fp32
-    quantised_outputs_kept: bool = True  # products over 4-bit weights store their outputs; torchao's do not
+    quantisation: Quantisation | None = None  # of frozen weights; QLoRA without it: NF4 with double quantisation
+    gradients_persist: bool = False  # between steps: zero_grad without set_to_none, torch's default before 2.0
+    virtual_tokens: int = 20  # of prefix and prompt tuning (the default of LitGPT and of PEFT's examples)
+    bottleneck_width: int = 64  # of bottleneck adapters (Houlsby et al., 2019: 8 to 256)
     gradients_unsharded: bool = False  # unsharded gradients until a step's last micro-batch (FSDP's no_sync)
     separate_ends: bool = False  # embedding and output are separate FSDP units, not parts of the root
     cached_tokens: int = 0  # per device, whose keys and values are stored for sampling between steps
     samples: int = 0  # in total; 0: one step
+
+    @property
+    def frozen_format(self) -> Quantisation | None:
+        """Return how frozen weights are stored in few bits; None if they are not, or if all weights are trained."""
+        if self.method is Method.FULL:
+            return None
+        return self.quantisation or (NF4 if self.method is Method.QLORA else None)

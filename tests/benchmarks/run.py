@@ -25,6 +25,7 @@ BENCHMARKS = {
     "client": "what `import flyball` costs a training, with and without an agent; beside W&B offline and TensorBoard",
     "profile": "flyball profile and ProfilingEngine at one sample a second, with 200 processes; beside psutil",
     "planning": "a plan from the shell, thousands of layouts, accuracy; beside accelerate estimate-memory",
+    "planner_peers": "predictions beside Calculon and llm-analysis, on the runs that these were validated with",
     "false_alarms": "forecasts, ranks and GPUs over 10,000 host-days on which nothing breaks",
     "forecast_delays": "how soon each forecast fault is raised",
     "straight_ramps": "memory that fills along a line: is it reported in time, does the interval hold",

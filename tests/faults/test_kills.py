@@ -16,7 +16,7 @@ from tests.stored import Stored, read_stored
 
 pytestmark = pytest.mark.faults
 
-ROUNDS = 15
+ROUNDS = 12
 ENOUGH = 300
 """Records written. Until then there are more rounds, each after some records, however slow the machine is."""
 
@@ -34,12 +34,12 @@ def test_random_kills_lose_nothing_and_double_nothing(tmp_path: Path, processes:
         number += 1
         if number > ROUNDS:
             _wait_for_records(log, 20)
-        time.sleep(moments.uniform(0.3, 2.0))
+        time.sleep(moments.uniform(0.2, 1.2))
         choices: list[list[Process]] = [[collector], [agent], [agent, collector]]
         victims = moments.choice(choices)
         for victim in victims:
             victim.kill()
-        time.sleep(moments.uniform(0.0, 0.7))
+        time.sleep(moments.uniform(0.0, 0.4))
         for victim in victims:
             victim.start()
         assert all(p.alive() for p in (agent, collector)), f"round {number}: {collector.tail()}{agent.tail()}"

@@ -26,6 +26,7 @@ def start(tmp_path: Path, processes: ExitStack, *urls: str, alertmanager: str = 
     """A collector that notifies without waiting for company."""
     settings: dict[str, object] = {
         "not_reporting_after_seconds": 2,
+        "diagnosis.health.gap_seconds": 3,
         "notify.webhook.urls": ",".join(urls),
         "notify.webhook.group_wait_seconds": 0,
         "notify.webhook.group_interval_seconds": 0,

@@ -2,11 +2,13 @@
 
 import doctest
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +27,9 @@ DOCUMENTED = (
     "flyball_planner.sweep.configurations",
 )
 OPTIONS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
-PLANNING = Path(__file__).parents[2] / "docs/planning.md"
+ROOT = Path(__file__).parents[2]
+PLANNING, README = ROOT / "docs/planning.md", ROOT / "README.md"
+EXAMPLE = ROOT / "examples/planning/own.py"
 
 
 @pytest.fixture(autouse=True)
@@ -44,25 +48,37 @@ def test_the_examples_run(name: str) -> None:
     assert result.failed == 0
 
 
-def test_the_program_of_the_page_runs() -> None:
-    """The program in the documentation makes a plan and renders it as HTML."""
-    (program,) = (
-        each
-        for each in re.findall(r"```python\n(.*?)```", PLANNING.read_text(encoding="utf-8"), re.DOTALL)
-        if "plan(" in each
-    )
-    names: dict[str, str] = {}
-    exec(program, names)  # noqa: S102  trusted code
+def test_the_programs_of_the_pages_run() -> None:
+    """The programs of the documentation and of the README run, in their order, and make the plans that they print."""
+    names: dict[str, Any] = {}
+    for page in (PLANNING, README):
+        programs = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+        for program in (each for each in programs if "plan" in each):
+            exec(program, names)  # noqa: S102  trusted code
     assert names["page"].startswith("<!doctype html>")
+    assert names["own"].model.parameters == 512 * 64
+    assert names["made"].model.name == "llama-3.1-8b"
 
 
-@pytest.mark.parametrize("name", ["StorageEstimator", "register_hardware", "register_model"])
-def test_names_of_earlier_scripts_are_available(name: str) -> None:
+def test_the_example_of_own_models_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """The program in the examples registers a model and a device and plans with them."""
+    runpy.run_path(str(EXAMPLE), run_name="__main__")
+    assert "fits" in capsys.readouterr().out
+
+
+NAMES = (
+    "LevelEstimate", "StorageBreakdown", "StorageEstimator", "configure", "plan", "plan_file", "recommend",
+    "register_hardware", "register_model",
+)  # fmt: skip
+
+
+def test_names_of_earlier_scripts_are_available() -> None:
     """An old script needs only `flyball` in its import line, and importing it does not import the planner."""
     program = (
         "import sys, flyball\n"
         "assert not [each for each in sys.modules if each.startswith('flyball_planner')]\n"
-        f"assert callable(flyball.{name}) and {name!r} in dir(flyball)\n"
+        f"missing = [name for name in {NAMES} if not callable(getattr(flyball, name)) or name not in dir(flyball)]\n"
+        "assert not missing, missing\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 

@@ -38,7 +38,7 @@ COMMANDS = {
     "Plan": {
         "plan": "Estimate memory, time and cost of a training.",
         "validate": "Check specification files.",
-        "examples": "List, print or write example specifications.",
+        "examples": "Write, print or list example specifications.",
         "models": "List the models that a specification can name.",
         "hardware": "List the devices that a specification can name.",
         "configure": "Propose training configurations for a device.",
@@ -50,6 +50,7 @@ COMMANDS = {
         "audit": "Find code that slows a training down.",
     },
     "Measure": {
+        "analyze": "Score this machine, and show what to change.",
         "calibrate": "Improve estimates with measured runs.",
         "profile": "Report what a command uses, and its bottleneck.",
         "scale": "Predict how the time of a command grows.",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flyball.command.errors import WrongArgument
+from flyball.command.models_file import ModelsFileOption, use_models
 from flyball.command.output import CommandResult, OutputOption, ResultFormatOption, write_result
 from flyball.command.specifications import HardwareFileOption, load_runs, use_hardware
 from flyball_reports.figures import INTERVALS
@@ -33,6 +34,7 @@ def calibrate(
     format_: ResultFormatOption = None,
     output: OutputOption = None,
     hardware_file: HardwareFileOption = None,
+    models_file: ModelsFileOption = None,
 ) -> None:
     """Learn from measured runs, and compare estimates and measurements before and after."""
     from flyball_planner.calibration.comparison import calibrate as learn
@@ -42,6 +44,7 @@ def calibrate(
     if runs is None:
         raise WrongArgument("name a file of measured runs; `flyball calibrate --columns` lists the columns of one")
     use_hardware(hardware_file)
+    use_models(models_file)
     found = learn(load_runs(runs))
     if not found.learned:
         reasons = "\n".join(f"  {each}" for each in found.refused)

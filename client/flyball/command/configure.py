@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import to_builtins
 
+from flyball.command.emitted_files import EmitOption, ForOption, check_frameworks, write_emitted
 from flyball.command.errors import WrongArgument
 from flyball.command.limits import MOST_DAYS, MOST_DEVICES, finite
 from flyball.command.output import CommandResult, OutputOption, ResultFormatOption, write_new, write_result
@@ -14,9 +15,14 @@ from flyball.command.specifications import HardwareFileOption, use_hardware
 
 if TYPE_CHECKING:
     from flyball_planner.configurations.configuration import Configuration
+    from flyball_planner.emit.emitted_run import EmittedRun
     from flyball_reports.section import Section
 
-EXAMPLES = ("flyball configure RTX_4090_fp16", "flyball configure H100 --devices 8 --write configurations/")
+EXAMPLES = (
+    "flyball configure RTX_4090_fp16",
+    "flyball configure H100 --devices 8 --write configurations/",
+    "flyball configure H100 --devices 8 --kind balanced --emit run/ --for transformers --for accelerate",
+)
 
 
 class ConfigurationKind(StrEnum):
@@ -48,6 +54,8 @@ def configure(
         Path | None,
         typer.Option("--write", "-w", metavar="FOLDER", help="Write each configuration as a specification."),
     ] = None,
+    emit: EmitOption = None,
+    frameworks: ForOption = None,
     format_: ResultFormatOption = None,
     output: OutputOption = None,
     hardware_file: HardwareFileOption = None,
@@ -58,6 +66,7 @@ def configure(
     from flyball_planner.configurations.configure import configure as proposed
     from flyball_reports.errors import InputError
 
+    check_frameworks(emit, frameworks)
     use_hardware(hardware_file)
     kinds = tuple(bounds for bounds in ALL if kind is None or bounds.name == kind)
     try:
@@ -66,9 +75,19 @@ def configure(
         raise WrongArgument(str(error)) from None
     if write is not None:
         write_new({write / f"{each.name}.yaml": each.specification for each in found})
+    if emit is not None:
+        write_emitted(_runs(found, emit), frameworks)
     sections = tuple(section for each in found for section in _sections(each, disk))
     machine_name = f"{devices} × {found[0].device}" if devices > 1 else found[0].device
     write_result(CommandResult(f"Configurations for {machine_name}", sections, _document(found, disk)), format_, output)
+
+
+def _runs(found: "tuple[Configuration, ...]", folder: Path) -> "dict[Path, EmittedRun]":
+    """Return the run of each configuration, with a folder of its own."""
+    from flyball_planner.emit.run_sources import run_of_configuration
+    from flyball_planner.specification.reader import read_specification
+
+    return {folder / each.name: run_of_configuration(each, read_specification(each.specification)) for each in found}
 
 
 def _document(found: "tuple[Configuration, ...]", disk: DiskKind) -> list[dict[str, object]]:

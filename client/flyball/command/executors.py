@@ -37,6 +37,19 @@ def note_unused(command: "Sequence[str]", names: "Iterable[str]") -> None:
             )
 
 
+def refuse_unused(command: "Sequence[str]", names: "Iterable[str]") -> None:
+    """Raise an error for names whose values cannot reach the command: every run would be the same."""
+    from flyball_planner.sweep.command_inputs import unused_names
+
+    for name in unused_names(command, names):
+        variable = f"FLYBALL_{name.upper()}"
+        raise WrongArgument(
+            f"the command contains neither {{{name}}} nor {variable}, so every value of {name} would run the same; add "
+            f"{{{name}}} to the command, or write `env {variable}={{{name}}}` before it if something that it starts "
+            "reads the variable"
+        )
+
+
 @contextmanager
 def executors(dask: str, at_once: int) -> "Iterator[OpenExecutor]":
     """Yield a function that opens an executor. A cluster is connected once; one that was started here is stopped."""

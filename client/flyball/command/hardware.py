@@ -7,6 +7,7 @@ import typer
 from msgspec import to_builtins
 
 from flyball.command.errors import WrongArgument
+from flyball.command.models_file import ModelsFileOption, use_models
 from flyball.command.output import CommandResult, OutputOption, ResultFormatOption, write_result
 from flyball.command.specifications import HardwareFileOption, one_name, use_hardware
 
@@ -33,12 +34,14 @@ def hardware(
     format_: ResultFormatOption = None,
     output: OutputOption = None,
     hardware_file: HardwareFileOption = None,
+    models_file: ModelsFileOption = None,
 ) -> None:
     """List the devices that a specification can name, or show the details of one."""
     wanted = one_name(name, details, list_=list_)
     if wanted and kind:
         raise WrongArgument("--kind filters the list; leave it out with a name")
     use_hardware(hardware_file)
+    use_models(models_file)
     write_result(_details(wanted) if wanted else _list(kind), format_, output)
 
 
@@ -117,6 +120,8 @@ def _facts(device: "ComputeDevice") -> list[tuple[str, str]]:
         ("within a node", _link(device.within_node)),
         ("to the host", _link(device.host_link)),
         ("cores", f"{device.cores}" if device.cores else ""),
+        ("memory of the host", size(device.host_memory_bytes) if device.host_memory_bytes else ""),
+        ("price", "" if device.usd_per_hour is None else f"${device.usd_per_hour:,.2f} for a device-hour"),
         ("power", f"{device.power_watts:.0f} W" if device.power_watts else ""),
         ("slows down at", f"{device.slowdown_celsius:.0f} °C" if device.slowdown_celsius else ""),
         ("year", f"{device.launch_year}" if device.launch_year else ""),

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from flyball.command.errors import WrongArgument
+from flyball.command.models_file import ModelsFileOption, use_models
 from flyball.command.output import CommandResult, OutputOption, ResultFormatOption, write_result
 from flyball.command.specifications import one_name
 
@@ -17,9 +18,11 @@ def models(
     details: Annotated[str, typer.Option("--details", metavar="NAME", help="The same as NAME.")] = "",
     format_: ResultFormatOption = None,
     output: OutputOption = None,
+    models_file: ModelsFileOption = None,
 ) -> None:
     """List the models that a specification can name, or show the keys of one."""
     wanted = one_name(name, details, list_=list_)
+    use_models(models_file)
     write_result(_details(wanted) if wanted else _list(), format_, output)
 
 

@@ -197,13 +197,13 @@ def _with_note(sections: "Sequence[Section]") -> "Sequence[Section]":
     return [*sections, Section("", ("", INTERVALS))]
 
 
-def write_new(files: "Mapping[Path, str]") -> None:
-    """Write the files of `--write`; create their folder, and never overwrite a file."""
+def write_new(files: "Mapping[Path, str]", option: str = "--write") -> None:
+    """Write the files of an option that names a folder; create the folder, and never overwrite a file."""
     for path in files:
         if path.exists():
-            raise CommandError(f"{path} exists already and was not changed; name another folder with --write")
+            raise CommandError(f"{path} exists already and was not changed; name another folder with {option}")
     for path, text in files.items():
-        make_folder(path.parent)
+        make_folder(path.parent, option)
         write_file(path, text)
 
 

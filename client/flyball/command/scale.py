@@ -6,7 +6,7 @@ import typer
 from msgspec import to_builtins
 
 from flyball.command.errors import CommandError, WrongArgument
-from flyball.command.executors import DaskOption, executors, note_unused
+from flyball.command.executors import DaskOption, executors, note_unused, refuse_unused
 from flyball.command.limits import finite
 from flyball.command.output import (
     CommandResult,
@@ -18,11 +18,13 @@ from flyball.command.output import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from flyball_planner.interval import Interval
     from flyball_planner.scaling.fitting import ScalingFit
+    from flyball_planner.scaling.verdict import ScalingVerdict
     from flyball_planner.sweep.runner import SweepProgress
-    from flyball_reports.section import Chart
+    from flyball_reports.section import Chart, Section
 
 EXAMPLES = ("flyball scale --sizes 100,1000,10000 -- python train.py --rows {samples}",)
 
@@ -59,6 +61,7 @@ def scale(
     measured_sizes, target_sizes = numbers("--sizes", sizes), numbers("--targets", targets)
     if len(set(measured_sizes)) < FEWEST_SIZES:
         raise WrongArgument(f"--sizes {sizes}: at least {FEWEST_SIZES} different sizes are needed")
+    refuse_unused(command, ["samples"])
     note_unused(command, ["samples"])
     try:
         with executors(dask, at_once=1) as open_executor:
@@ -76,7 +79,7 @@ def scale(
         raise WrongArgument(f"--journal: {error}") from None
     except InputError as error:
         raise CommandError(str(error)) from None
-    write_result(result_of(found, target_sizes), report_format, output)
+    write_result(result_of(found, target_sizes, command), report_format, output)
 
 
 def numbers(option: str, words: str) -> "list[int]":
@@ -97,52 +100,121 @@ def _write_progress(progress: "SweepProgress") -> None:
     typer.echo(f"{latest.configuration}: {latest.failure or duration(latest.seconds)}", err=True)
 
 
-def result_of(found: "ScalingFit", targets: "Sequence[int]") -> CommandResult:
-    """Return the law of growth with its probability, and the forecasts."""
-    from flyball_reports.figures import duration, percent, spread
+def result_of(found: "ScalingFit", targets: "Sequence[int]", command: "Sequence[str]" = ()) -> CommandResult:
+    """Return the law of growth with its forecasts, or why there is none, the range of the laws that fit, and what to
+    run."""
+    from flyball_planner.scaling.verdict import forecasts_by_law, verdict_of
+
+    verdict = verdict_of(found)
+    by_law = forecasts_by_law(found, verdict.laws, targets)
+    clear = verdict.law is not None
+    shown = (verdict.law,) if verdict.law else verdict.laws
+    sections = (
+        *(_clear(found, targets) if clear else _unclear(found, verdict, by_law, targets, command)),
+        *_measurements(found),
+    )
+    document = {
+        "law": verdict.law,
+        "probabilities": found.probabilities,
+        "forecast": [
+            {
+                "size": size,
+                "seconds": to_builtins(found.seconds(size)) if clear else None,
+                "range_seconds": _range(by_law, row),
+                "by_law": {law: to_builtins(each[row]) for law, each in by_law.items()},
+            }
+            for row, size in enumerate(targets)
+        ],
+        "measured": [to_builtins(point) for point in found.points],
+        "caveats": list(verdict.obstacles),
+        "next": None if clear else {"sizes": list(verdict.sizes), "repeats": verdict.repeats},
+    }
+    return CommandResult("Scaling", sections, document, lambda: {"Measured": _chart(found, shown, targets)})
+
+
+def _clear(found: "ScalingFit", targets: "Sequence[int]") -> "tuple[Section, ...]":
+    from flyball_reports.figures import duration, spread
+    from flyball_reports.section import ReportTable, Section
+
+    rows = tuple(
+        (f"{size:,}", spread(seconds, duration)) for size, seconds in zip(targets, found.curve(targets), strict=True)
+    )
+    return (
+        Section("", (f"Time grows as {found.law}.",)),
+        Section("Forecast", tables=(ReportTable(rows, ("Size", "Time"), (0, 1)),)),
+    )
+
+
+def _unclear(
+    found: "ScalingFit",
+    verdict: "ScalingVerdict",
+    by_law: "Mapping[str, Sequence[Interval]]",
+    targets: "Sequence[int]",
+    command: "Sequence[str]",
+) -> "tuple[Section, ...]":
+    from flyball_reports.figures import duration, spread
+    from flyball_reports.section import ReportTable, Section
+
+    largest = f"{found.largest:,.0f}"
+    ranges = tuple(
+        (f"{size:,}", f"{duration(each['low'])} … {duration(each['high'])}")
+        for size, each in ((size, _range(by_law, row)) for row, size in enumerate(targets))
+    )
+    laws = tuple((law, *(spread(each, duration) for each in forecasts)) for law, forecasts in by_law.items())
+    heads = ("Law", *(f"{size:,}" for size in targets))
+    return (
+        Section("", (f"These sizes do not show how the time grows beyond {largest}, so there is no single forecast.",)),
+        Section("Why", points=verdict.obstacles, tone="warning"),
+        Section("Possible range", tables=(ReportTable(ranges, ("Size", "Time"), (0, 1)),)),
+        Section("Forecast if one of these laws held", tables=(ReportTable(laws, heads, tuple(range(1, len(heads)))),)),
+        Section("What to run", points=(_next_command(verdict, command),)),
+    )
+
+
+def _range(by_law: "Mapping[str, Sequence[Interval]]", row: int) -> dict[str, float]:
+    """Return the lowest and the highest end over all laws that fit."""
+    ends = [forecasts[row] for forecasts in by_law.values()]
+    return {"low": min(each.low for each in ends), "high": max(each.high for each in ends)}
+
+
+def _next_command(verdict: "ScalingVerdict", command: "Sequence[str]") -> str:
+    import shlex
+
+    sizes = ",".join(map(str, verdict.sizes))
+    program = shlex.join(command) or "COMMAND"
+    return f"flyball scale --sizes {sizes} --repeats {verdict.repeats} -- {program}"
+
+
+def _measurements(found: "ScalingFit") -> "tuple[Section, ...]":
+    from flyball_reports.figures import duration, percent
     from flyball_reports.section import ReportTable, Section
 
     laws = sorted(found.probabilities.items(), key=lambda each: -each[1])
     probabilities = tuple((name, percent(share)) for name, share in laws)
     measured = tuple((f"{point.size:,.0f}", duration(point.seconds)) for point in found.points)
-    forecasts = tuple(
-        (f"{size:,}", spread(seconds, duration)) for size, seconds in zip(targets, found.curve(targets), strict=True)
-    )
-    sections = (
-        Section("", (f"Time grows as {found.law}.",)),
-        Section("Forecast", tables=(ReportTable(forecasts, ("Size", "Time"), (0, 1)),)),
+    return (
         Section("Laws", tables=(ReportTable(probabilities, ("Law", "Probability"), (1,)),)),
         Section("Measured", tables=(ReportTable(measured, ("Size", "Time"), (0, 1)),)),
-        Section("Caveats", points=found.caveats, tone="warning"),
     )
-    document = {
-        "law": found.law,
-        "probabilities": found.probabilities,
-        "forecast": [
-            {"size": size, "seconds": to_builtins(each)}
-            for size, each in zip(targets, found.curve(targets), strict=True)
-        ],
-        "measured": [to_builtins(point) for point in found.points],
-        "caveats": list(found.caveats),
-    }
-    shown = tuple(each for each in sections if each.text or each.tables or each.points)
-    return CommandResult("Scaling", shown, document, lambda: {"Forecast": _chart(found, targets)})
 
 
-def _chart(found: "ScalingFit", targets: "Sequence[int]") -> "Chart":
+def _chart(found: "ScalingFit", laws: "Sequence[str]", targets: "Sequence[int]") -> "Chart":
     import numpy as np
 
+    from flyball_planner.scaling.verdict import forecasts_by_law
     from flyball_reports.line_chart import ChartLine, lines_chart
 
     smallest = min(point.size for point in found.points)
     sizes = [float(each) for each in np.geomspace(smallest, max(*targets, found.largest), 60)]
-    curve = found.curve(sizes)
-    line = ChartLine(
-        found.law,
-        tuple((size, each.middle) for size, each in zip(sizes, curve, strict=True)),
-        tuple((size, each.low, each.high) for size, each in zip(sizes, curve, strict=True)),
-        tuple((point.size, point.seconds) for point in found.points),
-    )
-    return lines_chart(
-        "growth", "Measured times, and the forecast for larger sizes (90 % interval).", ("size", "seconds"), [line]
-    )
+    dots = tuple((point.size, point.seconds) for point in found.points)
+    lines = [
+        ChartLine(
+            law,
+            tuple((size, each.middle) for size, each in zip(sizes, curve, strict=True)),
+            tuple((size, each.low, each.high) for size, each in zip(sizes, curve, strict=True)),
+            dots,
+        )
+        for law, curve in forecasts_by_law(found, laws, sizes).items()
+    ]
+    caption = "Measured times, and the forecast of each law that fits them (90 % intervals)."
+    return lines_chart("growth", caption, ("size", "seconds"), lines)

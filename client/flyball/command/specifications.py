@@ -88,16 +88,16 @@ def beside(path: Path) -> "Callable[[str], str]":
     return lambda name: bounded_text(folder / name)
 
 
-def make_folder(path: Path) -> None:
-    """Create the folder of --write."""
+def make_folder(path: Path, option: str = "--write") -> None:
+    """Create the folder that an option names."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise WrongArgument(f"--write {path} is a file; name a folder") from None
+        raise WrongArgument(f"{option} {path} is a file; name a folder") from None
     except PermissionError:
-        raise CommandError(f"--write {path}: no permission to create this folder; name another") from None
+        raise CommandError(f"{option} {path}: no permission to create this folder; name another") from None
     except OSError as error:
-        raise CommandError(f"--write {path}: cannot create this folder: {error.strerror or error}") from None
+        raise CommandError(f"{option} {path}: cannot create this folder: {error.strerror or error}") from None
 
 
 def bounded_text(path: Path) -> str:
@@ -109,7 +109,7 @@ def bounded_text(path: Path) -> str:
     return content.decode("utf-8")
 
 
-def read_text(path: Path, hint: str = "`flyball examples --write .` writes examples to start from") -> str:
+def read_text(path: Path, hint: str = "`flyball examples` writes examples to start from") -> str:
     """Read a text file; `-` is the standard input. The hint is for a file that does not exist or is empty."""
     import sys
 

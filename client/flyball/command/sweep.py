@@ -8,7 +8,7 @@ import typer
 from msgspec import to_builtins
 
 from flyball.command.errors import CommandError, WrongArgument
-from flyball.command.executors import DaskOption, executors, note_unused
+from flyball.command.executors import DaskOption, executors, note_unused, refuse_unused
 from flyball.command.limits import finite
 from flyball.command.output import (
     CommandResult,
@@ -22,13 +22,16 @@ from flyball.command.output import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from flyball_planner.sweep.comparison import FailedValue, SpeedComparison
     from flyball_planner.sweep.configurations import SweepConfiguration, Value
     from flyball_planner.sweep.runner import SweepProgress
     from flyball_planner.sweep.trial import TrialOutcome
-    from flyball_reports.section import Chart
+    from flyball_reports.section import Chart, ReportTable, Section
 
 EXAMPLES = ("flyball sweep --try depth=3-10 --try chunk_size=5-25 -- python learn.py {depth} {chunk_size} {samples}",)
 SHOWN = 20
+_UNREPEATED = "Each configuration ran once, so small differences may be noise; --repeats 3 measures it."
+_CHECK = "If the values should matter, check that the command uses them, and give it more work (--samples)."
 RANGE = re.compile(r"\s*(-?\d+)\s*-\s*(-?\d+)\s*")
 
 
@@ -71,6 +74,7 @@ def sweep(
     configurations = _grid(tried or [], samples)
     if retry_failed and journal is None:
         raise WrongArgument("--retry-failed needs --journal, which records the failed configurations")
+    refuse_unused(command, _varied(configurations))
     note_unused(command, [words.partition("=")[0] for words in tried or ()])
     try:
         with executors(dask, at_once) as open_executor:
@@ -109,6 +113,12 @@ def _grid(tried: "Sequence[str]", samples: int) -> "tuple[SweepConfiguration, ..
         return grid({**named, "samples": named.get("samples", [samples])})
     except InputError as error:
         raise WrongArgument(f"--try {' --try '.join(tried)}: {error}") from None
+
+
+def _varied(configurations: "Sequence[SweepConfiguration]") -> "list[str]":
+    """Return the names that have more than one value."""
+    first = configurations[0]
+    return [name for name in first if any(each[name] != first[name] for each in configurations)]
 
 
 def values_of(words: str) -> "tuple[str, Sequence[Value]]":
@@ -160,33 +170,87 @@ def _unit(outcomes: "Sequence[TrialOutcome]") -> str:
 
 
 def result_of(outcomes: "Sequence[TrialOutcome]") -> CommandResult:
-    """Return the ranking, the effect of each parameter, and the failures."""
+    """Return the ranking, or that the speeds do not differ; the effect of each parameter, and the failures."""
+    from flyball_planner.sweep.comparison import compare_outcomes, failed_values
     from flyball_planner.sweep.ranking import effects, ranked
-    from flyball_reports.figures import duration, figure
-    from flyball_reports.section import ReportTable, Section
 
-    best = ranked(outcomes)
-    rows = tuple(
-        (f"{place}", str(each.configuration), figure(each.patterns_per_second), duration(each.seconds))
-        for place, each in enumerate(best[:SHOWN], 1)
-    )
-    matters = tuple(
-        (each.name, f"× {each.ratio:.3g}", _best_value(each.patterns_per_second)) for each in effects(outcomes)
-    )
-    failed = tuple(f"{each.configuration}: {each.failure}" for each in outcomes if each.failure)
-    heads = ("Rank", "Configuration", f"{_unit(best).capitalize()}/s", "Time")
-    sections = [Section("Ranking", tables=(ReportTable(rows, heads, (0, 2, 3)),))]
-    if matters:
-        table = ReportTable(matters, ("Name", "Best over worst", "Best"), (1,))
-        sections.append(Section("Effects", tables=(table,), charts=_charts(outcomes)))
-    if failed:
-        sections.append(Section("Failed", points=failed, tone="warning"))
+    compared, best, failed = compare_outcomes(outcomes), ranked(outcomes), failed_values(outcomes)
+    sections = [
+        *(_ranking(best, outcomes, compared) if compared.differs else _no_difference(best, compared)),
+        *_failures(outcomes, failed),
+    ]
     document = {
-        "ranking": [_document(each) for each in best],
-        "effects": [{"name": each.name, "ratio": each.ratio} for each in effects(outcomes)],
+        "ranking": [_document(each) for each in best] if compared.differs else [],
+        "measured": [_document(each) for each in best],
+        "comparison": to_builtins(compared),
+        "effects": [
+            {"name": each.name, "ratio": each.ratio, "within_noise": each.name in compared.idle_names}
+            for each in effects(outcomes)
+        ],
         "failed": [_document(each) for each in outcomes if each.failure],
+        "failed_values": [to_builtins(each) for each in failed],
     }
     return CommandResult(f"{len(outcomes)} configurations", sections, document)
+
+
+def _ranking(
+    best: "Sequence[TrialOutcome]", outcomes: "Sequence[TrialOutcome]", compared: "SpeedComparison"
+) -> "list[Section]":
+    from flyball_planner.sweep.ranking import effects
+    from flyball_reports.section import ReportTable, Section
+
+    sections = [Section("Ranking", tables=(_measured(best, "Rank"),))]
+    if len(best) > 1 and not compared.repeated:
+        sections[0] = Section("Ranking", (_UNREPEATED,), sections[0].tables)
+    rows = tuple(
+        (each.name, f"× {each.ratio:.3g}", "none beyond the noise")
+        if each.name in compared.idle_names
+        else (each.name, f"× {each.ratio:.3g}", _best_value(each.patterns_per_second))
+        for each in effects(outcomes)
+    )
+    if rows:
+        table = ReportTable(rows, ("Name", "Best over worst", "Best"), (1,))
+        sections.append(Section("Effects", tables=(table,), charts=_charts(outcomes)))
+    return sections
+
+
+def _no_difference(best: "Sequence[TrialOutcome]", compared: "SpeedComparison") -> "list[Section]":
+    """Return the measured speeds without a ranking, because equal runs differ as much."""
+    from flyball_reports.figures import percent
+    from flyball_reports.section import Section
+
+    noise = "equal runs differ by about" if compared.repeated else "runs that are not repeated usually differ by about"
+    spread, equal = percent(compared.spread), percent(compared.noise)
+    text = f"No configuration is faster than another: their speeds differ by at most {spread}, and {noise} {equal}."
+    advice = _CHECK if compared.repeated else _UNREPEATED
+    return [Section("No difference", (text, advice), (_measured(best, "Run"),), tone="warning")]
+
+
+def _measured(outcomes: "Sequence[TrialOutcome]", first: str) -> "ReportTable":
+    from flyball_reports.figures import duration, figure
+    from flyball_reports.section import ReportTable
+
+    rows = tuple(
+        (f"{place}", str(each.configuration), figure(each.patterns_per_second), duration(each.seconds))
+        for place, each in enumerate(outcomes[:SHOWN], 1)
+    )
+    return ReportTable(rows, (first, "Configuration", f"{_unit(outcomes).capitalize()}/s", "Time"), (0, 2, 3))
+
+
+def _failures(outcomes: "Sequence[TrialOutcome]", values: "Sequence[FailedValue]") -> "list[Section]":
+    """Return the failures; a value that always fails is one point."""
+    from flyball_reports.section import Section
+
+    always = [
+        f"{each.name}={each.value} fails in all {each.combinations} combinations: {each.failure}" for each in values
+    ]
+    single = [
+        f"{each.configuration}: {each.failure}"
+        for each in outcomes
+        if each.failure and not any(each.configuration.get(value.name) == value.value for value in values)
+    ]
+    points = (*always, *single)
+    return [Section("Failed", points=points, tone="warning")] if points else []
 
 
 def _charts(outcomes: "Sequence[TrialOutcome]") -> "tuple[Chart, ...]":

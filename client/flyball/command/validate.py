@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from flyball.command.errors import CommandError, WrongArgument
+from flyball.command.models_file import ModelsFileOption, use_models
 from flyball.command.output import FormatOption, OutputFormat, write_json
 from flyball.command.specifications import HardwareFileOption, beside, read_text, use_hardware
 
@@ -16,9 +17,11 @@ def validate(
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Specifications in YAML.")],
     format_: FormatOption = OutputFormat.TABLE,
     hardware_file: HardwareFileOption = None,
+    models_file: ModelsFileOption = None,
 ) -> None:
     """Check specification files. Each fault is listed with its line and what was expected there."""
     use_hardware(hardware_file)
+    use_models(models_file)
     results = [_checked(path) for path in files]
     if format_ is OutputFormat.JSON:
         write_json(results)

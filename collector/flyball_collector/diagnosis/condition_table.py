@@ -22,6 +22,9 @@ _SECOND = 10**9
 _NOWHERE: Places = np.empty(0, dtype=np.int64)
 _NO_FLOOR = -1
 
+_FEW = 4
+"""Fewer than one subject in so many are looked at one by one."""
+
 
 class StateChanges(NamedTuple):
     """Positions where something begins or ends."""
@@ -63,22 +66,24 @@ class ConditionTable(SubjectArrays):
         """Return the positions to raise, those to clear, and those that are there again."""
         if self.is_idle and not claims.enters.any():  # the usual case
             return _NOTHING
-        known = np.ones(len(claims.subjects), dtype=bool) if claims.known is None else claims.known
-        enters, stays = claims.enters & known, (claims.stays | claims.enters) & known
-        entering, leaving, raised, absent = self["entering"], self["leaving"], self["raised"], self["absent"]
+        places = self._places(claims.enters | self["raised"] | ~np.isnan(self["entering"]))  # nothing changes elsewhere
+        raised, entering, leaving = (self[name][places] for name in ("raised", "entering", "leaving"))
+        known = np.ones(len(raised), dtype=bool) if claims.known is None else claims.known[places]
+        enters = claims.enters[places] & known
+        stays = (claims.stays[places] & known) | enters
         entering[known & ~enters] = np.nan
         entering[enters & np.isnan(entering)] = now
         leaving[stays | ~raised] = np.nan
         leaving[known & raised & ~stays & np.isnan(leaving)] = now
+        self["entering"][places], self["leaving"][places] = entering, leaving
         begins = enters & (now - entering >= claims.kind.raise_after_seconds)
-        due = begins & ~raised & (now >= self["suppressed"])
+        due = begins & ~raised & (now >= self["suppressed"][places])
         over = raised & known & (now - leaving >= claims.kind.clear_after_seconds)
-        back = _NOWHERE
-        if absent.any():
-            over &= ~absent | (now >= self["kept_until"])
-            back = np.flatnonzero(begins & absent)
+        absent = self["absent"][places]
+        back = begins & absent
+        over &= ~absent | (now >= self["kept_until"][places])
         self._busy = bool(raised.any()) or not np.isnan(entering).all()
-        return StateChanges(np.flatnonzero(due), np.flatnonzero(over), back)
+        return StateChanges(*(_among(places, flags) for flags in (due, over, back)))
 
     def changed(self, claims: Claims, now: float) -> Places:
         """Return the positions where an active condition differs enough from its last report."""
@@ -89,17 +94,21 @@ class ConditionTable(SubjectArrays):
             raised &= claims.known
         if not raised.any():
             return _NOWHERE
+        places = self._places(raised)
         self._keep_severity(claims, raised)
-        severity = np.maximum(claims.kind.severity if claims.severity is None else claims.severity, self["floor"])
-        worse = raised & (severity > self["severity"])
-        different = (severity != self["severity"]) | (np.abs(claims.confidence - self["confidence"]) >= 0.2)
+        kept = {name: self[name][places] for name in ("reported", "severity", "confidence", "seconds_left", "floor")}
+        own = claims.kind.severity if claims.severity is None else claims.severity[places]
+        severity = np.maximum(own, kept["floor"])
+        different = severity != kept["severity"]
+        different |= np.abs(claims.confidence[places] - kept["confidence"]) >= 0.2
         if claims.seconds_left is not None:
-            expected = np.maximum(self["seconds_left"] - (now - self["reported"]), 0)
-            different |= np.abs(claims.seconds_left - expected) > np.maximum(0.5 * expected, 60)
-            different |= (claims.seconds_left <= 0) & (self["seconds_left"] > 0)  # the forecast has come true
-        age = np.where(raised, self["reported"] - self["since"], 0.0)
-        due = now - self["reported"] >= np.maximum(REPORT_AGAIN_SECONDS, REPORT_AGAIN_SHARE * age)
-        return np.flatnonzero(worse | (raised & different & due))
+            left = claims.seconds_left[places]
+            expected = np.maximum(kept["seconds_left"] - (now - kept["reported"]), 0)
+            different |= np.abs(left - expected) > np.maximum(0.5 * expected, 60)
+            different |= (left <= 0) & (kept["seconds_left"] > 0)  # the forecast has come true
+        age = kept["reported"] - self["since"][places]
+        due = now - kept["reported"] >= np.maximum(REPORT_AGAIN_SECONDS, REPORT_AGAIN_SHARE * age)
+        return _among(places, raised[places] & ((severity > kept["severity"]) | (different & due)))
 
     def severity_of(self, claims: Claims, place: int) -> Severity:
         """Return the severity of a condition: that of its claim, but not below its floor."""
@@ -150,9 +159,18 @@ class ConditionTable(SubjectArrays):
         """Do not raise the condition before this time."""
         self["suppressed"][place] = until
 
+    def _places(self, flags: NDArray[np.bool_]) -> Places | slice:
+        """Return the positions of flags if these are few, otherwise all: then the values need not be gathered."""
+        places = np.flatnonzero(flags)
+        return places if _FEW * len(places) < len(flags) else slice(None)
+
     def _keep_severity(self, claims: Claims, raised: NDArray[np.bool_]) -> None:
         """Keep the severity of forecasts that have come true: what was predicted is at least as severe."""
         if claims.seconds_left is not None:
-            true = raised & (claims.seconds_left <= 0)
-            if true.any():
-                self["floor"] = np.where(true, np.maximum(self["floor"], self["severity"]), self["floor"])
+            true = np.flatnonzero(raised & (claims.seconds_left <= 0))
+            self["floor"][true] = np.maximum(self["floor"][true], self["severity"][true])
+
+
+def _among(places: Places | slice, flags: NDArray[np.bool_]) -> Places:
+    """Return which of these positions have a flag; `flags` is along them."""
+    return np.flatnonzero(flags) if isinstance(places, slice) else places[flags]

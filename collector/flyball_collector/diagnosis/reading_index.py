@@ -33,6 +33,11 @@ class Positions:
         return bool((self.rows >= 0).any())
 
     @cached_property
+    def absent(self) -> bool:
+        """Return True if no subject has this reading."""
+        return bool((self.arena < 0).all())
+
+    @cached_property
     def rowless(self) -> Places:
         """The subjects without a row in the window."""
         return np.flatnonzero(self.rows < 0)

@@ -1,6 +1,6 @@
 """Arrays along subjects that follow hosts and GPUs as they come and go."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,14 +10,25 @@ from flyball_collector.diagnosis.subject import Subjects, subjects
 Array = NDArray[Any]
 
 
+class Row(NamedTuple):
+    """Several values of each subject that are adjacent in memory, for arrays that are read subject by subject."""
+
+    length: int
+    fill: float
+
+
+Fill = float | bool | Row | tuple[tuple[int, ...], float]
+
+
 class SubjectArrays:
     """Named arrays along one order of subjects. A new subject gets the fill value.
 
     The type of the fill is the type of the array: `nan` or another float, a bool, or an int. A tuple `(shape, fill)`
-    keeps an array of that shape for each subject; one column of it along the subjects is adjacent in memory.
+    keeps an array of that shape for each subject; one column of it along the subjects is adjacent in memory, or, of a
+    `Row`, the values of one subject.
     """
 
-    def __init__(self, **fills: float | bool | tuple[tuple[int, ...], float]) -> None:
+    def __init__(self, **fills: Fill) -> None:
         self._fills = fills
         self.subjects: Subjects = subjects(())
         self._arrays: dict[str, Array] = {name: _filled(fill, 0) for name, fill in fills.items()}
@@ -42,7 +53,9 @@ class SubjectArrays:
         self._arrays[name][...] = values
 
 
-def _filled(fill: float | bool | tuple[tuple[int, ...], float], count: int) -> Array:
+def _filled(fill: Fill, count: int) -> Array:
+    if isinstance(fill, Row):
+        return np.full((count, fill.length), fill.fill)
     shape, value = fill if isinstance(fill, tuple) else ((), fill)
     kind = np.bool_ if isinstance(value, bool) else np.int64 if isinstance(value, int) else np.float64
     return np.full((count, *shape), value, dtype=kind, order="F")

@@ -6,6 +6,7 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from flyball_collector.diagnosis.largest_by_host import largest_by_host
 from flyball_collector.diagnosis.reading_index import FleetIndex, IndexCache, Positions
 from flyball_collector.diagnosis.seen_metrics import SeenMetrics
 from flyball_collector.diagnosis.subject import Subjects
@@ -102,15 +103,15 @@ class View:
 
     def host_count(self, metric: str, **where: str) -> Floats:
         """Return the value of a counter along hosts, not its rate."""
-        return self._arena[self._index.host(metric, where).arena]
+        return self._newest(self._index.host(metric, where))
 
     def gpu_count(self, metric: str, **where: str) -> Floats:
         """Return the value of a counter along GPUs."""
-        return self._arena[self._index.gpu(metric, where).arena]
+        return self._newest(self._index.gpu(metric, where))
 
     def resource_count(self, metric: str) -> Floats:
         """Return the value of a counter along its `resources`."""
-        return self._arena[self._index.resources(metric).positions.arena]
+        return self._newest(self._index.resources(metric).positions)
 
     def readings(self, place: int, metric: str) -> Floats:
         """Return all readings of a metric of one host in the order of its columns. Use it for a few hosts only."""
@@ -135,15 +136,15 @@ class View:
     def sum_by_host(self, values: Floats, hosts: Places) -> Floats:
         """Sum values by host; `hosts` holds the host of each value. The sum is unknown if no value is known."""
         known = ~np.isnan(values)
-        sums = np.bincount(hosts[known], values[known], minlength=len(self.hosts))
-        counts = np.bincount(hosts[known], minlength=len(self.hosts))
+        if not known.all():
+            values, hosts = values[known], hosts[known]
+        sums = np.bincount(hosts, values, minlength=len(self.hosts))
+        counts = np.bincount(hosts, minlength=len(self.hosts))
         return np.where(counts > 0, sums, np.nan)
 
     def largest_by_host(self, values: Floats, hosts: Places) -> Floats:
-        """Return the largest value of each host, or unknown if no value is known."""
-        largest = np.full(len(self.hosts), -np.inf)
-        known = ~np.isnan(values)
-        np.maximum.at(largest, hosts[known], values[known])
+        """Return the largest value of each host, or unknown if no value is known. `hosts` is in ascending order."""
+        largest = largest_by_host(values, hosts, len(self.hosts))
         return np.where(np.isfinite(largest), largest, np.nan)
 
     def _values(self, positions: Positions, horizon: int | None, of: Subjects) -> Floats:
@@ -153,12 +154,16 @@ class View:
                 found = self._read(positions.rows, horizon)
                 found[positions.rowless] = np.nan
             else:
-                found = self._arena[positions.arena]
+                found = self._newest(positions)
                 if self._some_not_reporting:
                     found[~self.alive[of.hosts]] = np.nan
             found.setflags(write=False)
             self._found[positions, horizon] = found
         return found
+
+    def _newest(self, positions: Positions) -> Floats:
+        """Return the newest readings as a new array, also those of hosts that are not reporting."""
+        return np.full(len(positions.arena), np.nan) if positions.absent else self._arena[positions.arena]
 
     def _read(self, rows: Places, horizon: int | None) -> Floats:
         """Read these rows from the window: the newest second, or means."""

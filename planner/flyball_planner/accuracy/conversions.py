@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from flyball_planner.accuracy.judgement import PredictedRow, Predictions, sum_up
 from flyball_planner.accuracy.result import EXACT, Judgement, Skipped, Unsuited
 from flyball_planner.accuracy.rows.subjects import read_sequence, read_subject
-from flyball_planner.accuracy.tables import TableRow, Tables
+from flyball_planner.accuracy.rows.words import read_precision
+from flyball_planner.accuracy.tables import RowConfiguration, TableRow, Tables
 from flyball_planner.catalogue.devices import find_device
 from flyball_planner.interval import Interval
 from flyball_planner.models.transformer.flops import flops_by_parameters, training_flops, utilisation
@@ -28,11 +29,12 @@ Flops = Callable[[TransformerShape, float, int], float]
 
 
 class Convention(Struct, frozen=True):
-    """The FLOPs that a source counts, and the column with the result."""
+    """The FLOPs that a source counts, the column with the result, and the peak rate that a utilisation refers to."""
 
     framework: str
     column: str
     flops: Flops
+    peak: NumberFormat | None = None  # None: that of the row's products
 
 
 def _causal(shape: TransformerShape, _: float, sequence: int) -> float:
@@ -45,8 +47,10 @@ def _recomputed(shape: TransformerShape, _: float, sequence: int) -> float:
 
 
 CONVENTIONS = (
+    # Its FP8 rows refer to the 8-bit peak: 460.6 TFLOP/s are 23.28 %.
     Convention("llm-foundry", "mfu_pct", flops_by_parameters),  # scripts/train/benchmarking/README.md: 6 N + 12 L h s
-    Convention("torchtitan", "mfu_pct", flops_by_parameters),  # its seven printed rows follow the same rule
+    # Its seven printed rows follow the same rule, with the 16-bit peak of any precision (get_peak_flops).
+    Convention("torchtitan", "mfu_pct", flops_by_parameters, NumberFormat.BF16),
     Convention("Megatron-DeepSpeed", "tflops_per_gpu", _recomputed),  # Narayanan et al. 2021, eq. 3
     Convention("Megatron-Bridge", "tflops_per_gpu", _causal),  # its printed rows of Llama, Qwen and Kimi follow it
 )
@@ -76,11 +80,15 @@ def _converted(row: TableRow) -> PredictedRow:
     parameters = row.configuration.number("params") or 0.0
     flops = convention.flops(shape, parameters, sequence)
     if convention.column == "mfu_pct":
-        peak = find_device(row.configuration["gpu"]).rate(NumberFormat.BF16)
+        peak = find_device(row.configuration["gpu"]).rate(convention.peak or _compute(row.configuration))
         predicted = 100 * utilisation(flops, _samples_per_second(row, sequence), 1, peak)
     else:
         predicted = flops * _samples_per_second(row, sequence) / 1e12
     return PredictedRow(row, Interval.exactly(predicted), printed)
+
+
+def _compute(configuration: RowConfiguration) -> NumberFormat:
+    return read_precision(configuration).compute if configuration["precision"] else NumberFormat.BF16
 
 
 def _convention(row: TableRow) -> Convention:

@@ -4,7 +4,8 @@ Each suite (one laboratory with its machines and software) has its own coefficie
 with a middle and a spread for each coefficient. Expectation maximisation alternates between both: the coefficients of
 each suite for a given distribution, then the distribution of the suites' coefficients. So the spread covers what a new
 suite may differ by, and predictions of unknown suites have realistic intervals. For each suite there is also a fit to
-the others alone, by which it can be judged.
+the others alone, by which it can be judged. What these fits miss in the suites that they left out gives the scatter of
+whole suites, the pace. The suites of `data/throughput.csv` only count for this.
 """
 
 import argparse
@@ -16,11 +17,12 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from flyball_planner.accuracy.between_suites import LeftOut, left_out, pace_deviation
 from flyball_planner.accuracy.tables import read_tables
-from flyball_planner.accuracy.timed_rows import FILE, seconds_of, timed_rows, work_of
-from flyball_planner.belief import Belief, narrow
-from flyball_planner.timing.coefficients import NAMES, SCATTER, from_logarithms
-from flyball_planner.timing.seconds import step_seconds
+from flyball_planner.accuracy.timed_rows import FILE, PUBLISHED, seconds_of, timed_rows, work_of
+from flyball_planner.belief import Belief, derivatives, narrow
+from flyball_planner.timing.coefficients import NAMES, PACE, SCATTER
+from flyball_planner.timing.estimate import logarithms
 from flyball_planner.timing.work import Work
 
 Vector = NDArray[np.float64]
@@ -59,6 +61,10 @@ class Suite(Struct, frozen=True):
     work: Work
     seconds: Vector
 
+    def predict(self, point: Vector) -> Vector:
+        """Return the logarithms of the seconds at a point of the coefficients."""
+        return logarithms(self.work, point)
+
 
 def fit(suites: Sequence[Suite], belief: Belief, rounds: int) -> Belief:
     """Return the common middle and spread of all suites' coefficients."""
@@ -84,13 +90,10 @@ def fit(suites: Sequence[Suite], belief: Belief, rounds: int) -> Belief:
 def _suite_belief(suite: Suite, common: Belief, scatters: dict[str, float], start: Vector) -> Belief:
     """Return a suite's own coefficients, and store the scatter around them for the next round."""
 
-    def predict(point: Vector) -> Vector:
-        return np.log(step_seconds(suite.work, from_logarithms(point)).total)
-
     repeated = np.sqrt(max(1.0, len(suite.seconds) / MOST_RUNS))
     prior = Belief(NAMES, common.middle, common.covariance, scatters[suite.name] * float(repeated))
-    narrowed = narrow(prior, predict, suite.seconds, start, rounds=1)  # this fit determines the scatter
-    error = np.log(suite.seconds) - predict(narrowed.middle)
+    narrowed = narrow(prior, suite.predict, suite.seconds, start, rounds=1)  # this fit determines the scatter
+    error = np.log(suite.seconds) - suite.predict(narrowed.middle)
     freedom = max(1.0, len(error) - _effective(narrowed, common))
     scatter = float(np.sqrt((MODEL_SCATTER**2 + np.sum(np.clip(error, -0.3, 0.3) ** 2)) / (1 + freedom)))
     scatters[suite.name] = max(LEAST_SCATTER, scatter)
@@ -117,21 +120,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m flyball_planner.accuracy.fit_timing", description=__doc__)
     parser.add_argument("folder", type=Path, metavar="DIR", help="tables of measured runs")
     suites = read_suites(parser.parse_args(arguments).folder)
+    judged = [each for each in read_suites(PUBLISHED) if each.name not in {suite.name for suite in suites}]
     begin = np.log([START[name][0] for name in NAMES])
     spread = np.diag([START[name][1] ** 2 for name in NAMES])
     all_suites = fit(suites, Belief(NAMES, begin, spread, MODEL_SCATTER), ROUNDS)
     print("# Fitted by python -m flyball_planner.accuracy.fit_timing to the suites", *(each.name for each in suites))
     print("left_out,name,middle,deviation")
     _write("", all_suites)
+    found = []
     for suite in suites:
-        _write(suite.name, fit([each for each in suites if each is not suite], all_suites, ROUNDS_LEFT_OUT))
+        others = fit([each for each in suites if each is not suite], all_suites, ROUNDS_LEFT_OUT)
+        _write(suite.name, others)
+        found.append(_missed(suite, others))
+    _write_paces([*found, *(_missed(suite, all_suites) for suite in judged)])
     return 0
 
 
-def _write(left_out: str, belief: Belief) -> None:
+def _missed(suite: Suite, belief: Belief) -> LeftOut:
+    """Compare a suite with the fit to the others."""
+    there = suite.predict(belief.middle)
+    slopes = derivatives(suite.predict, belief.middle, there)
+    return left_out(suite.name, belief, slopes, np.log(suite.seconds) - there, MOST_RUNS)
+
+
+def _write_paces(found: Sequence[LeftOut]) -> None:
+    for name in ("", *(each.name for each in found)):
+        print(f"{name},{PACE},1,{pace_deviation([each for each in found if each.name != name]):.3f}")
+
+
+def _write(suite: str, belief: Belief) -> None:
     for name, middle, deviation in zip(NAMES, np.exp(belief.middle), belief.deviations, strict=True):
-        print(f"{left_out},{name},{middle:.4g},{deviation:.3f}")
-    print(f"{left_out},{SCATTER},{belief.scatter:.4f},")
+        print(f"{suite},{name},{middle:.4g},{deviation:.3f}")
+    print(f"{suite},{SCATTER},{belief.scatter:.4f},")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from flyball_planner.accuracy.parameters import judge_parameters
 from flyball_planner.accuracy.result import Judgement
 from flyball_planner.accuracy.tables import Tables
 from flyball_planner.accuracy.timing import judge_step_time
-from flyball_planner.accuracy.whole_runs import judge_whole_runs
+from flyball_planner.accuracy.whole_runs import judge_published_runs, judge_whole_runs
 
 Judge = Callable[[Tables], Judgement]
 
@@ -24,6 +24,7 @@ JUDGES: tuple[Judge, ...] = (
     judge_classical,
     judge_step_time,
     judge_whole_runs,
+    judge_published_runs,
 )
 
 

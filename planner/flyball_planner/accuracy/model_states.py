@@ -7,7 +7,8 @@ from flyball_planner.accuracy.judgement import PredictedRow, predict_rows, sum_u
 from flyball_planner.accuracy.memory_rows import measured_bytes, unit_bytes
 from flyball_planner.accuracy.result import EXACT, Judgement, Unsuited
 from flyball_planner.accuracy.rows.settings import read_layout
-from flyball_planner.accuracy.rows.words import read_offload, read_sharding, words
+from flyball_planner.accuracy.rows.vocabulary import words
+from flyball_planner.accuracy.rows.words import read_offload, read_sharding
 from flyball_planner.accuracy.tables import RowConfiguration, Tables
 from flyball_planner.catalogue.devices import find_device
 from flyball_planner.interval import Interval

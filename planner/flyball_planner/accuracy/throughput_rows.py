@@ -9,7 +9,7 @@ from flyball_planner.accuracy.result import Unsuited
 from flyball_planner.accuracy.rows.images import image_size
 from flyball_planner.accuracy.rows.settings import framework_is, read_device, read_layout, read_training
 from flyball_planner.accuracy.rows.subjects import read_subject
-from flyball_planner.accuracy.rows.words import words
+from flyball_planner.accuracy.rows.vocabulary import words
 from flyball_planner.accuracy.tables import RowConfiguration
 from flyball_planner.catalogue.devices import find_device
 from flyball_planner.catalogue.hardware import ComputeDevice, DeviceLink, TrainingMachine
@@ -19,8 +19,14 @@ from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.precision import WIDTHS_BYTES, NumberFormat
 from flyball_planner.timing.image_law import LAW_SPREAD, image_network
+from flyball_planner.timing.measured_images import (
+    MEASURED_SPREAD,
+    SLOW_SPREAD,
+    has_fixed_groups,
+    measured_network,
+)
 from flyball_planner.timing.sample_extent import layers_of
-from flyball_planner.training import Training
+from flyball_planner.training import Attention, Training
 
 FABRICS: tuple[tuple[str, float], ...] = (
     # Names of interconnects, and bytes per second of one device's share in one direction.
@@ -28,13 +34,17 @@ FABRICS: tuple[tuple[str, float], ...] = (
     ("4x omni-path per node", 4 * 12.5e9 / 8),  # Jean Zay: four Omni-Path 100 adapters for eight devices
     ("1600 gbps", 200e9 / 8),
     ("inter-node 800 gbps", 100e9 / 8),
+    ("400 gb/s per node", 50e9 / 8),
 )
 NODE_FABRICS: tuple[tuple[str, float], ...] = (
     # By default: the vendor's own system with these devices (DGX data sheets).
     ("b300", 100e9),
     ("b200", 50e9),
+    ("h200", 50e9),
     ("h100", 50e9),
+    ("h800", 50e9),
     ("a100", 25e9),
+    ("a800", 25e9),
     ("v100", 6.25e9),
 )
 LATENCY_SECONDS = 2e-6  # of a message through two adapters and a switch, in addition to the libraries' time
@@ -45,8 +55,14 @@ FP32 rows would exceed the peak of the hardware."""
 INTERLEAVING = ("megatron-core", "megatron-bridge")
 """Frameworks that overlap a pipeline's messages by default, which requires several chunks per stage."""
 MISSING = frozenset({"", "n/a"})
-FUSING = ("compile", "llm.c", "mxnet", "fused kernels", "megatron-bridge", "megatron-core")
-"""Frameworks with fused elementwise kernels, by their names in the tables."""
+OLD_MEGATRON = re.compile(r"megatron-(lm|style|deepspeed)")
+"""Frameworks that reduce gradients after the backward pass; Megatron-Core overlaps both."""
+ARXIV = re.compile(r"\b([12]\d(?:0[1-9]|1[0-2]))\.\d{4,5}\b")  # year and month, then a serial number
+BEFORE_FLASH = 2206
+"""Year and month of an arXiv number. Flash attention was published in May 2022 (arXiv 2205.14135), so what was printed
+before June stored the scores."""
+FUSING = ("compile", "llm.c", "mxnet", "fused kernels", "megatron-bridge", "megatron-core", "megatron-lm")
+"""Frameworks with fused elementwise kernels, by their names in the tables (Narayanan et al. 2021, section 4.2)."""
 
 VARIANT_SPREAD = 0.2
 """Standard deviation of the logarithm of the time between implementations of the same layers, such as TensorFlow's
@@ -104,22 +120,45 @@ def _subject(row: RowConfiguration) -> tuple[TransformerShape | ModelCost, float
     except Unsuited:
         if parameters is None or side is None:
             raise
-        return image_network(row["model"], int(parameters), side), LAW_SPREAD
+        return _measured(row, side) or (image_network(row["model"], int(parameters), side), LAW_SPREAD)
+
+
+def _measured(row: RowConfiguration, side: int) -> tuple[ModelCost, float] | None:
+    """Return a network by its published speed, and its uncertainty."""
+    text = words(row, "precision", "framework")
+    slow = "nhwc" in text and "pytorch 1." in text and has_fixed_groups(row["model"])
+    found = measured_network(row["model"], side, planar="nchw" in text, slow_groups=slow)
+    return None if found is None else (found, SLOW_SPREAD if slow else MEASURED_SPREAD)
 
 
 def _timed_training(row: RowConfiguration, training: Training) -> Training:
     """Return the training with settings that only matter for time."""
     text = words(row, "framework")
-    old_megatron = "megatron-style" in text or "megatron-deepspeed" in text  # reduces gradients after the backward pass
-    framework = "deepspeed" if old_megatron else "llm.c" if "llm.c" in text else training.framework
     unpadded = framework_is(row, "pytorch 21.11 apex") and training.sequence == 512
+    framework = _timed_framework(text, training)
     return replace(
         training,
         framework=framework,
+        attention=training.attention if row["attention"] or not _before_flash(row) else Attention.MATERIALISED,
         compiled=training.compiled or _fuses(text, training),
         fused_loss=training.fused_loss or framework in {"llm.c", "megatron"},
         sequence=UNPADDED_TOKENS if unpadded else training.sequence,
     )
+
+
+def _timed_framework(text: str, training: Training) -> str:
+    """Return the family of frameworks that overlap the same work."""
+    if old := OLD_MEGATRON.search(text):
+        return "megatron-lm" if old[1] == "lm" else "deepspeed"
+    if training.framework == "pytorch" and re.search(r"async\s?tp", text):
+        return "pytorch-async"
+    return "llm.c" if "llm.c" in text else training.framework
+
+
+def _before_flash(row: RowConfiguration) -> bool:
+    """Return True if the row was printed before flash attention existed."""
+    number = ARXIV.search(row["source"])
+    return number is not None and int(number[1]) < BEFORE_FLASH
 
 
 def _fuses(text: str, training: Training) -> bool:

@@ -1,6 +1,7 @@
 """Rows of a throughput table with their measurements, prepared to predict many at once."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from msgspec import Struct
@@ -16,6 +17,8 @@ from flyball_planner.timing.work_builder import build_work
 from flyball_reports.errors import InputError
 
 FILE = "throughput.csv"
+PUBLISHED = Path(__file__).with_name("data")
+"""Published suites that no coefficient is fitted to: rows of articles and documentation with their sources."""
 
 
 class Timed(Struct, frozen=True):

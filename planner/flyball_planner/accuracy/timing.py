@@ -5,16 +5,18 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 import numpy as np
+from msgspec import Struct
 
 from flyball_planner.accuracy.judgement import PredictedRow, Predictions, calibration_folds, sum_up
 from flyball_planner.accuracy.result import CALIBRATED, COLD, Judgement, Result
 from flyball_planner.accuracy.tables import TableRow, Tables
 from flyball_planner.accuracy.timed_rows import FILE, Timed, TimedRows, seconds_of, timed_rows, work_of
-from flyball_planner.belief import NINETY, Belief, narrow, predict_interval
+from flyball_planner.belief import NINETY, Belief, predict_interval
+from flyball_planner.calibration.cluster import learn_cluster
 from flyball_planner.calibration.measured_runs import kind_of
 from flyball_planner.interval import Interval
 from flyball_planner.precision import NumberFormat
-from flyball_planner.timing.coefficients import fitted, with_pace
+from flyball_planner.timing.device_belief import believed
 from flyball_planner.timing.estimate import flops_per_sample, logarithms
 
 METRIC = "step_time"
@@ -24,6 +26,7 @@ STRANGENESS = 0.2
 coefficients' uncertainty."""
 
 Likeness = tuple[str, str, NumberFormat]
+Predicted = Sequence[tuple[Timed, Interval]]
 
 
 def judge_step_time(tables: Tables) -> Judgement:
@@ -31,17 +34,28 @@ def judge_step_time(tables: Tables) -> Judgement:
     found = Judgement()
     for suite, rows in tables.suites(FILE).items():
         known = timed_rows(rows, METRIC)
-        cold = predicted(known.timed, fitted(suite))
+        cold = cold_predictions(known.timed, suite)
         found += _summed(cold, known, COLD)
-        found += judge_regret(cold, COLD)
-        warm = list(calibrated(known.timed, with_pace(fitted(suite))))
-        if warm:
+        found += judge_regret([cold], COLD)
+        folds = list(calibrated(known.timed, suite))
+        if folds:
+            warm = [each for fold in folds for each in fold.judged]
             found += _summed(warm, TimedRows(known.timed, (), ()), CALIBRATED)
-            found += judge_regret(warm, CALIBRATED)
+            found += judge_regret([fold.every for fold in folds], CALIBRATED)
     return found
 
 
-def predicted(rows: Sequence[Timed], belief: Belief) -> list[tuple[Timed, Interval]]:
+def cold_predictions(rows: Sequence[Timed], suite: str) -> Predicted:
+    """Return each row as predicted by what is known without its suite."""
+    alike: dict[str, list[Timed]] = {}
+    for each in rows:
+        alike.setdefault(each.run.machine.device.name, []).append(each)
+    beliefs = {name: believed(some[0].run.machine.device, suite) for name, some in alike.items()}
+    found = {id(each[0]): each for name, some in alike.items() for each in predicted(some, beliefs[name])}
+    return [found[id(row)] for row in rows]
+
+
+def predicted(rows: Sequence[Timed], belief: Belief) -> Predicted:
     """Return each row with its interval."""
     if not rows:
         return []
@@ -61,15 +75,29 @@ def _interval(low: float, middle: float, high: float, spread: float) -> Interval
     return Interval(middle * math.exp(-reach), middle, middle * math.exp(reach))
 
 
-def calibrated(rows: Sequence[Timed], belief: Belief) -> Iterable[tuple[Timed, Interval]]:
-    """Yield each row, predicted after a few others of the suite were given."""
+class Fold(Struct, frozen=True):
+    """All rows as predicted after five were given, among which layouts are chosen, and those that the fold judges."""
+
+    judged: Predicted
+    every: Predicted
+
+
+def calibrated(rows: Sequence[Timed], suite: str) -> Iterable[Fold]:
+    """Yield each fold; every row is judged once, after a few others of the suite were given."""
     by_row = {id(each.row): each for each in rows}
     for given, others in calibration_folds([each.row for each in rows]):
-        seen = _timed(given, by_row)
-        predict = partial(logarithms, work_of(seen))
-        for kind, wanted in _by_kind(_timed(others, by_row)):
-            uncertainty = np.array([uncertainty_of(each, kind) for each in seen])
-            yield from predicted(wanted, narrow(belief, predict, seconds_of(seen), uncertainty=uncertainty))
+        wanted = {id(row) for row in others}
+        every = list(learned_from(_timed(given, by_row), rows, suite))
+        yield Fold([each for each in every if id(each[0].row) in wanted], every)
+
+
+def learned_from(given: Sequence[Timed], others: Sequence[Timed], suite: str) -> Iterable[tuple[Timed, Interval]]:
+    """Yield some rows as predicted after the given ones of their suite, as `flyball calibrate` learns them."""
+    predict, seconds = partial(logarithms, work_of(given)), seconds_of(given)
+    for kind, wanted in _by_kind(others):
+        uncertainty = np.array([uncertainty_of(each, kind) for each in given])
+        usual = believed(wanted[0].run.machine.device, suite)
+        yield from predicted(wanted, learn_cluster(usual, predict, seconds, uncertainty))
 
 
 def _by_kind(rows: Sequence[Timed]) -> Iterable[tuple[Likeness, list[Timed]]]:
@@ -91,15 +119,12 @@ def uncertainty_of(seen: Timed, wanted: Likeness) -> float:
     return math.hypot(seen.run.spread, STRANGENESS * math.sqrt(differences))
 
 
-def judge_regret(predictions: Sequence[tuple[Timed, Interval]], mode: str) -> Judgement:
+def judge_regret(folds: Sequence[Predicted], mode: str) -> Judgement:
     """Judge the planner's choices: the measured time of its first choice relative to the best measured one.
 
-    Rows compete if they train the same model with the same batch on the same devices.
+    Rows compete if they train the same model with the same batch on the same devices, and were predicted together.
     """
-    groups: dict[tuple[object, ...], list[tuple[Timed, Interval]]] = {}
-    for each in predictions:
-        groups.setdefault(_competition(each[0]), []).append(each)
-    contests = [group for group in groups.values() if len(group) > 1]
+    contests = [contest for fold in folds for contest in _contests(fold)]
     if not contests:
         return Judgement()
     excess = np.array([_excess(group) for group in contests])
@@ -123,13 +148,25 @@ def judge_regret(predictions: Sequence[tuple[Timed, Interval]], mode: str) -> Ju
     )
 
 
+def excesses(predictions: Predicted) -> list[float]:
+    """Return for each contest by how much the chosen row is slower than the best."""
+    return [_excess(group) for group in _contests(predictions)]
+
+
+def _contests(predictions: Predicted) -> list[Predicted]:
+    groups: dict[tuple[object, ...], list[tuple[Timed, Interval]]] = {}
+    for each in predictions:
+        groups.setdefault(_competition(each[0]), []).append(each)
+    return [group for group in groups.values() if len(group) > 1]
+
+
 def _competition(timed: Timed) -> tuple[object, ...]:
     run, row = timed.run, timed.row.configuration
     task = (run.subject, run.training.sequence, run.training.global_batch, run.training.precision.name)
     return (*task, run.machine.device.name, run.machine.devices, row["model"], row["framework"], row["precision"])
 
 
-def _excess(group: Sequence[tuple[Timed, Interval]]) -> float:
+def _excess(group: Predicted) -> float:
     chosen = min(group, key=lambda each: each[1].middle)[0]
     return chosen.seconds / min(each.seconds for each, _ in group) - 1
 
@@ -138,7 +175,7 @@ def _timed(rows: Sequence[TableRow], by_row: dict[int, Timed]) -> list[Timed]:
     return [by_row[id(row)] for row in rows]
 
 
-def _summed(predictions: Sequence[tuple[Timed, Interval]], known: TimedRows, mode: str) -> Judgement:
+def _summed(predictions: Predicted, known: TimedRows, mode: str) -> Judgement:
     judged = [PredictedRow(each.row, interval, each.seconds, ideal_seconds(each)) for each, interval in predictions]
     details = _by_reach(predictions)
     if judged:
@@ -160,7 +197,7 @@ def _single_utilisation_error(judged: Sequence[PredictedRow]) -> float:
     return min(errors)
 
 
-def _by_reach(predictions: Sequence[tuple[Timed, Interval]]) -> dict[str, float]:
+def _by_reach(predictions: Predicted) -> dict[str, float]:
     """Return mean errors within a node and across nodes, if the suite has them."""
     within = np.array([each.run.machine.nodes == 1 for each, _ in predictions], dtype=bool)
     errors = np.array([abs(interval.middle / each.seconds - 1) for each, interval in predictions])

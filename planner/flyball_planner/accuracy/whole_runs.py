@@ -1,25 +1,36 @@
-"""Judges device-hours of complete trainings: model and tokens are given, the layout is searched."""
+"""Judges device-hours of complete trainings: model and tokens are given, the layout is searched.
 
+Runs of the planner's own table of published runs are judged by a law that does not know their family.
+"""
+
+import math
 import re
 
 from flyball_planner.accuracy.judgement import PredictedRow, Predictions, sum_up
+from flyball_planner.accuracy.published_runs import FILE as PUBLISHED_FILE
+from flyball_planner.accuracy.published_runs import PlannedRun, family_of, planned_runs, round_batch
 from flyball_planner.accuracy.result import COLD, Judgement, Skipped, Unsuited
 from flyball_planner.accuracy.rows.settings import read_device
 from flyball_planner.accuracy.rows.subjects import read_subject
 from flyball_planner.accuracy.tables import RowConfiguration, TableRow, Tables, number
+from flyball_planner.catalogue.hardware import ComputeDevice
 from flyball_planner.catalogue.machines import machine
-from flyball_planner.interval import Interval
 from flyball_planner.layout_search.search import search_layouts
+from flyball_planner.memory.checkpoint_size import checkpoint_bytes
 from flyball_planner.models.transformer.flops import training_flops
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.optimizers import find_optimizer
-from flyball_planner.timing.training_run import whole_run
+from flyball_planner.precision import NumberFormat
+from flyball_planner.timing.training_run import Habits, whole_run
 from flyball_planner.training import Training
 from flyball_reports.errors import InputError
 
 FILE = "runs.csv"
 METRIC = "total_time"
-USUAL_DEVICES = 256  # if a row only has device-hours
+PUBLISHED = "published"  # the planner's own table
+USUAL_SECONDS = 21 * 86_400  # of published runs, in the median; for rows that only have device-hours
+USUAL_UTILISATION = 0.4
+MOST_DEVICES = 16_384
 USUAL_SEQUENCE = 2048
 USUAL_VOCABULARY = "32000"
 USUAL_NETWORK = "1600 Gbps"  # per node, in clusters of A100
@@ -41,6 +52,22 @@ def judge_whole_runs(tables: Tables) -> Judgement:
     return found
 
 
+def judge_published_runs(tables: Tables) -> Judgement:
+    """Judge the planner's own table of published runs, each by what the other families teach, beside other runs."""
+    if not tables.of(FILE):
+        return Judgement()
+    return sum_up(Predictions(list(map(published_outcome, planned_runs()))), METRIC, COLD)
+
+
+def published_outcome(planned: PlannedRun) -> PredictedRow:
+    """Return the prediction of a published run that knows nothing of its family."""
+    run = planned.run
+    found = planned.estimate(left_out=run.family)
+    row = TableRow(PUBLISHED_FILE.name, run.name, PUBLISHED, RowConfiguration({}), {})
+    flops = planned.mfu * found.steps_alone.middle * run.machine.devices
+    return PredictedRow(row, found.device_hours, run.device_hours, flops / 3600)
+
+
 def _outcome(row: TableRow) -> PredictedRow:
     configuration = row.configuration
     hours, tokens = row.shown("gpu_hours"), configuration.number("tokens")
@@ -48,19 +75,32 @@ def _outcome(row: TableRow) -> PredictedRow:
         raise Unsuited("the row has no device-hours or tokens")
     subject = _subject(configuration)
     device = read_device(configuration)
-    devices = configuration.count("n_gpus", USUAL_DEVICES)
+    sequence = configuration.count("seq_len", USUAL_SEQUENCE)
+    flops = training_flops(subject, sequence) * tokens / sequence
+    devices = configuration.count("n_gpus", usual_devices(flops, device))
     training = _training(configuration, devices)
     cluster = machine(device, devices, 8, USUAL_NETWORK if devices > 8 else None)
     search = search_layouts(subject, training, cluster)
     if search.step is None:
         raise InputError(search.why_none)
     steps = tokens / search.step.tokens
-    run = whole_run(search.step.seconds(), steps, cluster, float(search.step.mfu[0]))
-    ideal = training_flops(subject, training.sequence) * tokens / training.sequence
-    scale = ideal / device.rate(training.precision.compute) / 3600
-    return PredictedRow(
-        row, Interval(run.device_hours.low, run.device_hours.middle, run.device_hours.high), hours, scale
+    habits = Habits(checkpoint_bytes=checkpoint_bytes(subject, training))
+    run = whole_run(
+        search.step.seconds(), steps, cluster, float(search.step.mfu[0]), habits, left_out=family_of(tokens, hours)
     )
+    scale = flops / device.rate(training.precision.compute) / 3600
+    return PredictedRow(row, run.device_hours, hours, scale)
+
+
+def usual_devices(flops: float, device: ComputeDevice) -> int:
+    """Return the power of two of devices that needs about as many days as published runs of all sizes."""
+    wanted = flops / (USUAL_SECONDS * USUAL_UTILISATION * best_16_bit_rate(device))
+    return int(min(MOST_DEVICES, 2 ** max(3, round(math.log2(max(1.0, wanted))))))
+
+
+def best_16_bit_rate(device: ComputeDevice) -> float:
+    """Return the device's best 16-bit rate, or the one of wider numbers."""
+    return max(device.rate(each) for each in (NumberFormat.BF16, NumberFormat.FP16) if device.computes(each))
 
 
 def _subject(configuration: RowConfiguration) -> TransformerShape:
@@ -74,7 +114,7 @@ def _subject(configuration: RowConfiguration) -> TransformerShape:
 def _training(configuration: RowConfiguration, devices: int) -> Training:
     sequence = configuration.count("seq_len", USUAL_SEQUENCE)
     batch = batch_samples(configuration["global_batch"], sequence) or devices
-    return Training(sequence, max(devices, batch // devices * devices), find_optimizer("adamw"))
+    return Training(sequence, round_batch(batch, devices), find_optimizer("adamw"))
 
 
 def batch_samples(stated: str, sequence: int) -> int:

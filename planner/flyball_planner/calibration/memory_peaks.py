@@ -11,7 +11,6 @@ from flyball_planner.layouts.layout import Layouts
 from flyball_planner.memory.calibration import Observation, common_factor
 from flyball_planner.memory.constants import CONSTANTS, Constants
 from flyball_planner.memory.estimate import Range, estimate_memory
-from flyball_planner.training import Method
 
 RANGES = {"allocated_bytes": "allocated", "reserved_bytes": "reserved", "driver_bytes": "driver"}
 """The attribute of an estimate that a memory column is compared with."""
@@ -38,7 +37,7 @@ def peak_factor(runs: Sequence[MeasuredRun], constants: Constants) -> Interval:
 
 def observe(run: MeasuredRun) -> Observation:
     """Return the run in the form that the memory calibration takes; the run must have measured memory."""
-    return Observation(run.memory_bytes or 0.0, _cached_prediction(run), run.training.method is Method.QLORA)
+    return Observation(run.memory_bytes or 0.0, _cached_prediction(run), run.training.frozen_format is not None)
 
 
 def _cached_prediction(run: MeasuredRun) -> Callable[[Constants], Interval]:

@@ -14,12 +14,13 @@ from flyball_planner.belief import (
     narrow,
     predict_interval,
 )
+from flyball_planner.calibration.cluster import learn_cluster
 from flyball_planner.calibration.measured_runs import MeasuredRun
 from flyball_planner.interval import Interval
 from flyball_planner.layouts.layout import Layouts
 from flyball_planner.models.classical_time import SPREAD, classical_seconds
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.timing.coefficients import fitted, with_pace
+from flyball_planner.timing.device_belief import believed
 from flyball_planner.timing.estimate import logarithms
 from flyball_planner.timing.work import join
 from flyball_planner.timing.work_builder import build_work
@@ -31,7 +32,7 @@ LightGBM's own experiments leave a third when one factor is fitted to them."""
 
 def start_of(run: MeasuredRun) -> Belief:
     """Return the belief before any run of this kind was measured."""
-    return fit_pace() if cold_fit(run) else fitted()
+    return fit_pace() if cold_fit(run) else believed(run.machine.device)
 
 
 def fit_pace() -> Belief:
@@ -42,8 +43,10 @@ def fit_pace() -> Belief:
 
 def learn_steps(runs: Sequence[MeasuredRun]) -> Belief:
     """Return the belief after runs of one kind; all of them must have a measured step."""
-    start = fit_pace() if cold_fit(runs[0]) else with_pace(fitted())
-    return narrow(start, prediction(runs), np.array([run.step_seconds for run in runs]))
+    predict, measured = prediction(runs), np.array([run.step_seconds for run in runs])
+    if cold_fit(runs[0]):
+        return narrow(fit_pace(), predict, measured)
+    return learn_cluster(believed(runs[0].machine.device), predict, measured)
 
 
 def step_intervals(runs: Sequence[MeasuredRun], belief: Belief) -> list[Interval]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from flyball_planner.catalogue.entries import BadEntry, Entry, Place, device
 from flyball_planner.catalogue.hardware import ComputeDevice
 from flyball_planner.catalogue.names import readings, words
+from flyball_planner.catalogue.plain_entries import in_own_units
 from flyball_planner.catalogue.processors import processor
 from flyball_planner.catalogue.tables import table
 from flyball_planner.precision import NumberFormat
@@ -94,23 +95,67 @@ def find_device(name: str) -> ComputeDevice:
     return REGISTRY.added.get(found.name, found)  # a device that replaces another one keeps the other's names
 
 
-def register_hardware(entry: ComputeDevice | Mapping[str, object]) -> ComputeDevice:
-    """Add a device, given as such or by the keys of a hardware file. The same name replaces it.
+def register_hardware(
+    entry: ComputeDevice | Mapping[str, object] | str, values: Mapping[str, object] | None = None
+) -> ComputeDevice:
+    """Add a device by its name and its values, or by an entry that contains its name. The same name replaces it.
+
+    In plain units, `vram_gb` is the memory of the device, `mem_gb` that of its host, and `bandwidth_gbps` the device's
+    memory bandwidth in GB/s:
+
+    >>> made = register_hardware(
+    ...     "my_custom_gpu",
+    ...     {
+    ...         "type": "gpu",
+    ...         "peak_flops": 50e12,
+    ...         "peak_flops_fp16": 100e12,
+    ...         "mem_gb": 64,
+    ...         "vram_gb": 24,
+    ...         "bandwidth_gbps": 900,
+    ...         "cost_per_hour": 2.00,
+    ...     },
+    ... )
+    >>> made.memory_bytes / 2**30, made.memory_bytes_per_second, made.usd_per_hour
+    (24.0, 900000000000.0, 2.0)
+
+    The keys of a hardware file are accepted too:
 
     >>> made = register_hardware({"name": "A100 at 250 W", "like": "A100 80GB", "power_watts": 250})
     >>> made.power_watts, find_device("a100 at 250 w").memory_bytes / 2**30
     (250.0, 80.0)
     """
+    if isinstance(entry, str):
+        entry = _named_entry(entry, values)
     if not isinstance(entry, ComputeDevice):
-        text = {key: "" if value is None else str(value) for key, value in entry.items()}
+        text = {str(key): "" if value is None else _as_text(value) for key, value in entry.items()}
         place = Place(f"register_hardware({text.get('name', '')!r})")
         entry = device(based(text, place), place)
     REGISTRY.add(entry)
     return entry
 
 
+def _named_entry(name: str, values: Mapping[str, object] | None) -> Mapping[str, object]:
+    """Return an entry with its name."""
+    if not isinstance(values, Mapping):
+        raise InputError(
+            f"register_hardware({name!r}): expected its values as a dictionary, such as "
+            '{"type": "gpu", "peak_flops": 50e12, "vram_gb": 24, "bandwidth_gbps": 900}'
+        )
+    if values.get("name", name) != name:
+        raise InputError(f"register_hardware({name!r}): its values have another name, {values['name']!r}")
+    return {"name": name, **values}
+
+
+def _as_text(value: object) -> str:
+    """Return a value as a file has it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
 def based(entry: Entry, place: Place) -> Entry:
-    """Complete an entry by the catalogue's entry that its key `like` names."""
+    """Return an entry in the catalogue's units, completed by the entry that its key `like` names."""
+    entry = in_own_units(entry, place)
     if "like" not in entry:
         return entry
     model = find_device(entry["like"]).name

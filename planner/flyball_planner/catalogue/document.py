@@ -25,6 +25,13 @@ devices:
     power_watts: 250
 """
 
+PROGRAM = """\
+register_hardware("my_custom_gpu", {
+    "type": "gpu", "peak_flops": 50e12, "peak_flops_fp16": 100e12, "mem_gb": 64, "vram_gb": 24,
+    "bandwidth_gbps": 900, "cost_per_hour": 2.00,
+})
+"""
+
 HEAD = f"""\
 # Hardware
 
@@ -49,6 +56,16 @@ names the line, the key, the expected value and the nearest known name. A file w
 
 ```yaml
 {EXAMPLE}```
+
+The same values in plain units, as programs have them:
+
+```python
+{PROGRAM}```
+
+`vram_gb` is the memory of the device and `mem_gb` that of its host. A processor has only `mem_gb`. `bandwidth_gbps` is
+the bandwidth of the device's memory in gigabytes per second: a card with 24 GB has about 900. `cost_per_hour` is used
+where a specification has no price. A file may contain these keys too, and `devices` may be groups of keys with the
+devices' names.
 """
 
 PROFILES = "A profile is a short name for a device, a number format and a number of devices: `hardware: RTX_4090_fp16`."

@@ -53,6 +53,13 @@ def _number(text: str) -> float:
     return value
 
 
+def _price(text: str) -> float:
+    value = float(text)
+    if not (isfinite(value) and value >= 0):
+        raise ValueError(text)
+    return value
+
+
 def _count(text: str) -> int:
     value = _number(text)
     if value != int(value):
@@ -111,6 +118,8 @@ KEYS: dict[str, EntryKey] = {
     "power_watts": EntryKey(f"{NUMBER}, in watts", _number, "power limit of one device"),
     "slowdown_celsius": EntryKey(f"{NUMBER}, in °C", _number, "temperature at which the device slows down"),
     "cores": EntryKey(COUNT, _count, "cores of a processor"),
+    "host_memory_gib": EntryKey(f"{NUMBER}, in GiB", _number, "memory of a machine with such devices"),
+    "usd_per_hour": EntryKey("a number of at least 0, in US dollars", _price, "price of one device for an hour"),
     "launch_year": EntryKey("a year", _count, "year in which the device appeared"),
     "aliases": EntryKey("names separated by semicolons", _names, "other names of the device"),
     "confidence": EntryKey("a word such as high, medium or low", str, "how reliable the values are"),
@@ -120,7 +129,16 @@ KEYS: dict[str, EntryKey] = {
 
 
 COMPUTED = frozenset(
-    ("kind", "memory_gib", "visible_mib", "memory_gb_per_second", "link", "link_gb_per_second", "host_link")
+    (
+        "kind",
+        "memory_gib",
+        "visible_mib",
+        "memory_gb_per_second",
+        "link",
+        "link_gb_per_second",
+        "host_link",
+        "host_memory_gib",
+    )
 )
 """Keys that do not equal a field of a device."""
 
@@ -139,6 +157,7 @@ def device(entry: Entry, place: Place) -> ComputeDevice:
         memory_bytes_per_second=values["memory_gb_per_second"] * 1e9,
         flops_per_second=rates,
         visible_bytes=values["visible_mib"] * 2**20 if "visible_mib" in values else None,
+        host_memory_bytes=values["host_memory_gib"] * GIB if "host_memory_gib" in values else None,
         within_node=_link(values.get("link"), values.get("link_gb_per_second"), place, "link") or host,
         host_link=host,
         **{"vendor": "", "architecture": "", **plain},

@@ -48,7 +48,23 @@ def _of_yaml(text: str, source: str) -> Iterable[Placed]:
 
     root = read_document(text, source)
     listed = root.value.get("devices", root) if isinstance(root.value, dict) else root
-    return (_of_node(node, source) for node in (listed.value if isinstance(listed.value, list) else [listed]))
+    return (_of_node(node, source) for node in _listed(listed))
+
+
+def _listed(devices: "Node") -> Iterable["Node"]:
+    """Return the devices of a list, of groups with the devices' names, or a single one."""
+    from flyball_reports.specification.source_value import SourceValue  # noqa: PLC0415  rarely needed
+
+    if isinstance(devices.value, list):
+        return devices.value
+    groups = devices.value if isinstance(devices.value, dict) else {}
+    if not groups or not all(isinstance(each.value, dict) for each in groups.values()):
+        return [devices]
+    return [
+        SourceValue({"name": SourceValue(name, each.line), **each.value}, each.line)
+        for name, each in groups.items()
+        if isinstance(each.value, dict)
+    ]
 
 
 def _of_node(node: "Node", source: str) -> Placed:

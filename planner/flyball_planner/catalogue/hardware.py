@@ -53,6 +53,9 @@ class ComputeDevice(Struct, frozen=True):
     devices_a_node: int = 8  # usual number of devices that share `within_node`
     network: str = ""  # usual network of such a node, such as "8 x InfiniBand HDR"
     aliases: tuple[str, ...] = ()
+    efficiency: float | None = None  # share of the peak rate that products reach, as a user states it; None: estimated
+    host_memory_bytes: float | None = None  # of a machine with such devices, as a user states it
+    usd_per_hour: float | None = None  # of one device, as a user states it
 
     def rate(self, wanted: NumberFormat) -> float:
         """Return the FLOP/s in a format or the wider one that it falls back to; raises `InputError` if there is

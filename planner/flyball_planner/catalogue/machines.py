@@ -32,6 +32,7 @@ def machine(
     count = _positive("devices", devices, in_instance or _usual_count(name))
     node = _positive("devices_a_node", devices_a_node, in_instance or device.devices_a_node)
     device, assumed_link = _linked(device, alone=min(count, node) == 1)
+    assumed_place = "" if instance or devices_a_node else _one_desk(device, min(count, node))
     between, assumed_network = _between(device, node, network, instance) if count > node else (None, "")
     return TrainingMachine(
         device=device,
@@ -40,8 +41,20 @@ def machine(
         between_nodes=between,
         host_memory_bytes=_host_memory_bytes(device, instance),
         host_cores=_host_cores(device, instance),
-        assumptions=tuple(filter(None, (assumed_link, assumed_network))),
+        assumptions=tuple(filter(None, (assumed_place, assumed_link, assumed_network))),
     )
+
+
+def _one_desk(device: ComputeDevice, together: int) -> str:
+    """Return the assumption that several desktop cards are in one machine; empty if there is only one."""
+    if together == 1 or not _is_desktop(device):
+        return ""
+    several = f"{together} × {device.name}"
+    return f"{several} are assumed to be in one machine; with one card per machine, set devices_per_node to 1"
+
+
+def _is_desktop(device: ComputeDevice) -> bool:
+    return device.name.startswith(("GeForce", "TITAN", "Radeon RX", "Arc"))
 
 
 def _positive(key: str, given: int | None, otherwise: int) -> int:
@@ -84,7 +97,7 @@ def _between(
 def _scaled(device: ComputeDevice, node: int) -> str:
     """Return the usual network of a node; a half-filled node is assumed to have half the ports."""
     if not device.network:
-        desk = device.name.startswith(("GeForce", "TITAN")) or device.kind in {DeviceKind.CPU, DeviceKind.UNIFIED}
+        desk = _is_desktop(device) or device.kind in {DeviceKind.CPU, DeviceKind.UNIFIED}
         return DESK_NETWORK if desk else CENTRE_NETWORK
     ports, times, port = device.network.partition(" x ")
     if not times:
@@ -98,6 +111,8 @@ def _instance_network(instance: Row) -> str | None:
 
 
 def _host_memory_bytes(device: ComputeDevice, instance: Row | None) -> float | None:
+    if device.host_memory_bytes:
+        return device.host_memory_bytes
     if instance and instance["ram_gib"]:
         return float(instance["ram_gib"]) * 2**30
     return device.memory_bytes if device.kind in {DeviceKind.CPU, DeviceKind.UNIFIED} else None

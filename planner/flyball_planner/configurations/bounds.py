@@ -18,11 +18,12 @@ class ValueRange(Struct, frozen=True):
 
 
 class Bounds(Struct, frozen=True):
-    """The bounds of one kind of configuration. The memory share is a ceiling, everything else a range."""
+    """The bounds of one kind of configuration. The memory has a ceiling that is always met; the rest are ranges."""
 
     name: str
     purpose: str
     memory_share: float
+    least_memory_share: float  # below it, the kind does not use what its name promises
     parameters: ValueRange
     micro_batch: ValueRange
     sequence: ValueRange
@@ -38,6 +39,7 @@ CONSERVATIVE = Bounds(
     name="conservative",
     purpose="a first run that leaves the machine usable",
     memory_share=0.50,
+    least_memory_share=0.0,
     parameters=ValueRange(23e6, 70e6),
     micro_batch=ValueRange(2, 8),
     sequence=ValueRange(512, 1024),
@@ -57,6 +59,7 @@ BALANCED = Bounds(
     name="balanced",
     purpose="the usual choice: good use of the machine, with a reserve for peaks",
     memory_share=0.75,
+    least_memory_share=0.50,  # the ceiling of a conservative one
     parameters=ValueRange(70e6, 200e6),
     micro_batch=ValueRange(8, 32),
     sequence=ValueRange(1024, 2048),
@@ -77,6 +80,7 @@ EXTREME = Bounds(
     name="extreme",
     purpose="the most that the machine can do",
     memory_share=0.95,
+    least_memory_share=0.90,
     parameters=ValueRange(200e6, UNBOUNDED),
     micro_batch=ValueRange(1, UNBOUNDED),
     sequence=ValueRange(2048, UNBOUNDED),

@@ -5,9 +5,10 @@ from itertools import product
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from flyball_planner.catalogue.hardware import TrainingMachine
+from flyball_planner.catalogue.hardware import ComputeDevice, TrainingMachine
 from flyball_planner.configurations.bounds import Bounds
 from flyball_planner.configurations.device_tuning import Tuning
 from flyball_planner.configurations.ladder import ladder, size
@@ -25,6 +26,7 @@ from flyball_planner.training import Attention, Checkpointing, Sharding, Trainin
 SEQUENCES = (256, 512, 1024, 2048, 4096, 8192)
 NEARLY = 1.02  # layouts this close to the fastest count as equal; the one with the largest micro-batch is used
 OPTIMIZER = "adamw"
+FINENESS = 8  # steps between two powers of two, in micro-batches
 
 
 class Candidate(Struct, frozen=True):
@@ -56,6 +58,35 @@ def candidates(
             yield found
 
 
+def filled(bounds: Bounds, machine: TrainingMachine, candidate: Candidate) -> Candidate | None:
+    """Return the candidate with the largest micro-batch that fits and is not slower per sample; None if it has it.
+
+    Candidates have powers of two. This tries the numbers up to the next one, with a global batch that they divide.
+    """
+    layout, training = candidate.layout, candidate.training
+    pace = NEARLY * candidate.step.middle / training.global_batch
+    step = max(1, layout.micro_batch // FINENESS)
+    for micro in range(2 * layout.micro_batch - step, layout.micro_batch, -step):
+        batch = layout.data * micro * max(1, round(training.global_batch / (layout.data * micro)))
+        other, row = replace(training, global_batch=batch), Layouts.of(replace(layout, micro_batch=micro))
+        memory = estimate_memory(candidate.shape, other, row, machine.device)
+        if not _fits(bounds, machine, memory).any():
+            continue
+        seconds = estimate_step(candidate.shape, other, row, machine)
+        if seconds.middle[0] / batch <= pace:
+            return _candidate(candidate.shape, other, row, memory, seconds, 0)
+    return None
+
+
+def with_larger_micro_batch(candidate: Candidate, device: ComputeDevice, micro: int) -> tuple[Interval, float]:
+    """Return the memory that another micro-batch needs, and the memory that can be used."""
+    row = Layouts.of(replace(candidate.layout, micro_batch=micro))
+    times = max(1, candidate.training.global_batch // (candidate.layout.data * candidate.layout.micro_batch))
+    training = replace(candidate.training, global_batch=candidate.layout.data * micro * times)
+    memory = estimate_memory(candidate.shape, training, row, device)
+    return memory.driver[0], memory.usable_bytes
+
+
 def _training(
     shape: TransformerShape, sequence: int, bounds: Bounds, machine: TrainingMachine, tuned: Tuning, optimizer: str
 ) -> Training:
@@ -76,9 +107,7 @@ def _best(bounds: Bounds, machine: TrainingMachine, shape: TransformerShape, tra
     layouts = Layouts.of(*_layouts(machine, training.global_batch // machine.devices))
     layouts = layouts.where(allowed(shape, training, layouts))
     memory = estimate_memory(shape, training, layouts, machine.device)
-    fitting = (memory.driver.middle <= bounds.memory_share * machine.device.memory_bytes) & (
-        memory.driver.high <= memory.usable_bytes
-    )
+    fitting = _fits(bounds, machine, memory)
     if not fitting.any():
         return None
     inside = (
@@ -88,6 +117,13 @@ def _best(bounds: Bounds, machine: TrainingMachine, shape: TransformerShape, tra
     step = estimate_step(shape, training, layouts, machine)
     row = _fastest(step.middle, wanted, layouts.micro_batch)
     return _candidate(shape, training, layouts, memory, step, row)
+
+
+def _fits(bounds: Bounds, machine: TrainingMachine, memory: MemoryEstimate) -> NDArray[np.bool_]:
+    """Return the rows below the ceiling whose upper end fits too."""
+    below: NDArray[np.bool_] = memory.driver.middle <= bounds.memory_share * machine.device.memory_bytes
+    surely: NDArray[np.bool_] = memory.driver.high <= memory.usable_bytes
+    return below & surely
 
 
 def _fastest(seconds: NDArray[np.float64], wanted: NDArray[np.bool_], micro_batch: NDArray[np.float64]) -> int:

@@ -6,6 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from flyball_planner.layouts.layout import CHECKPOINTING, OFFLOAD, SHARDING, Layouts
+from flyball_planner.layouts.rules import ENDS
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.training import Checkpointing, Offload, Sharding, Training
@@ -90,7 +91,7 @@ def _pipeline(subject: TransformerShape | ModelCost, devices: int) -> list[int]:
     if not isinstance(subject, TransformerShape):
         return [1]
     layers = subject.layers + subject.decoder_layers
-    return [each for each in _divisors(devices, layers) if layers % each == 0]
+    return [each for each in _divisors(devices, layers) if layers % each == 0 or (layers + ENDS) % each == 0]
 
 
 def _interleave(subject: TransformerShape | ModelCost) -> list[int]:

@@ -13,6 +13,7 @@ from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.training import Attention, Checkpointing, Sharding, Training
 
 Mask = NDArray[np.bool_]
+ENDS = 2  # embedding and output
 
 
 class Refusal(Struct, frozen=True):
@@ -22,18 +23,26 @@ class Refusal(Struct, frozen=True):
     broken: Mask
 
 
-def refusals(subject: TransformerShape | ModelCost, training: Training, layouts: Layouts) -> Sequence[Refusal]:
-    """Return every rule with the layouts that break it."""
-    found = _counts(training, layouts)
+def refusals(
+    subject: TransformerShape | ModelCost, training: Training, layouts: Layouts, *, chosen: bool = False
+) -> Sequence[Refusal]:
+    """Return every rule with the layouts that break it.
+
+    A user may have `chosen` what a search does not propose: stages with unequal numbers of layers, and states that are
+    sharded within a pipeline.
+    """
+    found = [*_counts(training, layouts), _sharded_pipeline(training, layouts, chosen=chosen)]
     if isinstance(subject, TransformerShape):
-        return [*found, *_transformer(subject, training, layouts)]
+        return [*found, _stages(subject, layouts, chosen=chosen), *_transformer(subject, training, layouts)]
     single = (layouts.tensor == 1) & (layouts.pipeline == 1) & (layouts.context == 1) & (layouts.expert == 1)
     return [*found, Refusal(f"{subject.family} models can be replicated or sharded, but not split", ~single)]
 
 
-def allowed(subject: TransformerShape | ModelCost, training: Training, layouts: Layouts) -> Mask:
+def allowed(
+    subject: TransformerShape | ModelCost, training: Training, layouts: Layouts, *, chosen: bool = False
+) -> Mask:
     """Return the layouts that break no rule."""
-    return unbroken(refusals(subject, training, layouts))
+    return unbroken(refusals(subject, training, layouts, chosen=chosen))
 
 
 def unbroken(rules: Sequence[Refusal]) -> Mask:
@@ -70,10 +79,6 @@ def _counts(training: Training, layouts: Layouts) -> list[Refusal]:
         Refusal(
             "sharding needs at least two data-parallel replicas", layouts.sharded(Sharding.ZERO1) & (replicas == 1)
         ),
-        Refusal(
-            "ZeRO-2 and ZeRO-3 in a pipeline would exchange weights or gradients for every micro-batch",
-            layouts.sharded(Sharding.ZERO2) & (layouts.pipeline > 1),
-        ),
         Refusal("interleaving needs a pipeline", (layouts.interleave > 1) & (layouts.pipeline == 1)),
         Refusal(
             "sequence parallelism needs tensor parallelism", (layouts.sequence_parallel > 0) & (layouts.tensor == 1)
@@ -85,8 +90,32 @@ def _counts(training: Training, layouts: Layouts) -> list[Refusal]:
     ]
 
 
+SHARDED_PIPELINES = {
+    "deepspeed": "DeepSpeed's pipeline engine only works with ZeRO-1; use sharding: zero1",
+    "megatron": "Megatron's distributed optimizer shards optimizer states only; use sharding: zero1",
+}
+"""Why frameworks refuse ZeRO-2 and ZeRO-3 in a pipeline: deepspeed/runtime/pipe/engine.py, and Megatron's own rules.
+PyTorch's FSDP2 allows it: a stage's weights stay gathered and its gradients undivided until the last micro-batch."""
+
+
+def _sharded_pipeline(training: Training, layouts: Layouts, *, chosen: bool) -> Refusal:
+    broken = layouts.sharded(Sharding.ZERO2) & (layouts.pipeline > 1)
+    usual = "ZeRO-2 and ZeRO-3 in a pipeline would exchange weights or gradients for every micro-batch"
+    if chosen and training.framework not in SHARDED_PIPELINES:
+        return Refusal(usual, np.zeros_like(broken))
+    return Refusal(SHARDED_PIPELINES.get(training.framework, usual), broken)
+
+
+def _stages(shape: TransformerShape, layouts: Layouts, *, chosen: bool) -> Refusal:
+    layers, parts = shape.layers + shape.decoder_layers, layouts.pipeline * layouts.interleave
+    if chosen:
+        return Refusal(f"{layers} layers cannot fill stages × chunks", layers < parts)
+    # Embedding and output count as a layer each where that makes stages equal: 126 + 2 (Llama 3 405B), 70 + 2 (BLOOM).
+    uneven = (layers % parts > 0) & (((layers + ENDS) % parts > 0) | (layers < parts))
+    return Refusal(f"{layers} layers are not a multiple of stages × chunks", uneven)
+
+
 def _transformer(shape: TransformerShape, training: Training, layouts: Layouts) -> list[Refusal]:
-    layers = shape.layers + shape.decoder_layers
     experts = shape.experts.count if shape.experts else 1
     scoreless = (
         training.attention is Attention.FLASH and training.framework != "pytorch"
@@ -99,10 +128,6 @@ def _transformer(shape: TransformerShape, training: Training, layouts: Layouts) 
             (shape.kv_heads % layouts.tensor > 0) & (layouts.tensor % shape.kv_heads > 0),
         ),
         Refusal(f"a feed-forward width of {shape.ffn} is not a multiple of tensor", shape.ffn % layouts.tensor > 0),
-        Refusal(
-            f"{layers} layers are not a multiple of stages × chunks",
-            layers % (layouts.pipeline * layouts.interleave) > 0,
-        ),
         Refusal(
             f"a sequence of {training.sequence} is not a multiple of 2 × context",
             _indivisible_sequence(training, layouts),

@@ -12,7 +12,7 @@ from flyball_planner.interval import Interval
 from flyball_planner.memory.constants import CONSTANTS, Constants
 
 ACTIVATION_FACTORS = (0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
-COPIES = (0.0, 0.5, 1.0, 1.5, 2.0)
+EXTRA_INPUTS = (0.0, 1.0, 2.0)
 COMMON = 0.08
 """Standard deviation of the logarithm by which all runs of a laboratory deviate together. The medians of the suites of
 measured peaks deviate by 0.02 to 0.05, that of lambda-monitor by 0.10. Other users' runs may well deviate more."""
@@ -29,7 +29,7 @@ class Observation(Struct, frozen=True):
 
     measured_bytes: float
     predict: Callable[[Constants], Interval]
-    quantised: bool = False  # trained over 4-bit weights, whose products may store copies of their outputs
+    quantised: bool = False  # trained over quantised weights, whose products may hold their inputs
 
 
 def calibrate(observed: Sequence[Observation], start: Constants = CONSTANTS) -> Constants:
@@ -57,11 +57,11 @@ def common_factor(errors: Sequence[float]) -> tuple[float, float]:
 
 
 def _candidates(observed: Sequence[Observation], start: Constants) -> list[Constants]:
-    copied = any(each.quantised for each in observed)
+    quantised = any(each.quantised for each in observed)
     return [
-        replace(start, activations_factor=factor * start.activations_factor, quantised_copies=copies)
+        replace(start, activations_factor=factor * start.activations_factor, extra_inputs=extra)
         for factor in ACTIVATION_FACTORS
-        for copies in sorted({start.quantised_copies, *(COPIES if copied else ())})
+        for extra in sorted({start.extra_inputs, *(EXTRA_INPUTS if quantised else ())})
     ]
 
 
@@ -74,7 +74,7 @@ def _error(observed: Sequence[Observation], constants: Constants) -> float:
 
 def _distance(start: Constants, other: Constants) -> float:
     strayed = abs(other.activations_factor / start.activations_factor - 1) / 0.1
-    return strayed + (other.quantised_copies != start.quantised_copies)
+    return strayed + (other.extra_inputs != start.extra_inputs)
 
 
 def _spread(observed: Sequence[Observation], constants: Constants) -> float:

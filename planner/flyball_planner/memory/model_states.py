@@ -4,7 +4,6 @@ import numpy as np
 from msgspec import Struct
 
 from flyball_planner.layouts.layout import OFFLOAD, Column, Layouts
-from flyball_planner.memory.constants import Constants
 from flyball_planner.precision import WIDTHS_BYTES, NumberFormat
 from flyball_planner.training import Method, Offload, Optimizer, Sharding, Training
 
@@ -16,11 +15,12 @@ class HeldParameters(Struct, frozen=True):
 
     dense: Column  # in layers, embedding and output
     experts: Column  # already divided by expert parallelism
-    quantised: Column  # the part of both that 4-bit training quantises: the layers' products
+    quantised: Column  # the layers' products: the part of both that few bits may hold and that autocast copies
     adapters: Column  # low-rank additions
     largest_layer: Column
     ends: Column  # before and after the layers: one unit of fully sharded training
     largest_matrix: Column
+    output_matrix: Column  # the output projection, on the stage that holds it
 
     @property
     def total(self) -> Column:
@@ -51,14 +51,12 @@ def optimizer_bytes(optimizer: Optimizer, *, pure: bool) -> float:
     return optimizer.state_bytes - (2.0 * optimizer.moments if pure else 0.0)
 
 
-def states(
-    held: HeldParameters, training: Training, layouts: Layouts, micro_batches: Column, constants: Constants
-) -> ModelStates:
+def states(held: HeldParameters, training: Training, layouts: Layouts, micro_batches: Column) -> ModelStates:
     """Return the model states on each device of a stage."""
     full = training.method is Method.FULL
     trained = held if full else _adapters(held)
     ranks = shard_ranks(layouts)
-    weights = _weights(held, training, constants)
+    weights = _weights(held, training)
     gradients = _gradients(trained, training, layouts, ranks)
     kept = optimizer_bytes(training.optimizer, pure=pure_16_bit(training)) + 4.0 * training.precision.master
     optimizer = kept * _divided(trained, layouts, ranks, Sharding.ZERO1)
@@ -66,7 +64,7 @@ def states(
     step = training.optimizer.transient_bytes * width if training.framework == "pytorch" else 0.0
     here = layouts.offload != OFFLOAD.index(Offload.PARAMETERS)
     on_device = here & (layouts.offload != OFFLOAD.index(Offload.OPTIMIZER))
-    accumulating = (training.framework != "pytorch") | (micro_batches > 1)
+    accumulating = (training.framework != "pytorch") | training.gradients_persist | (micro_batches > 1)
     return ModelStates(
         weights=here * _shard(weights, held, layouts, ranks, Sharding.ZERO3),
         gradients=here * gradients,
@@ -75,7 +73,7 @@ def states(
         * optimizer
         * (not training.optimizer.paged),  # paged states move to the host when memory is short
         transient=on_device * step * _divided(trained, layouts, ranks, Sharding.ZERO1),
-        gathered=_gathered(held, training, layouts, constants),
+        gathered=_gathered(held, training, layouts),
         gathered_gradients=_gathered_gradients(held, training, layouts, micro_batches) * full,
     )
 
@@ -88,13 +86,17 @@ def shard_ranks(layouts: Layouts) -> Column:
 
 def _adapters(held: HeldParameters) -> HeldParameters:
     nothing = np.zeros_like(held.dense)
-    return HeldParameters(held.adapters, nothing, nothing, nothing, nothing, nothing, nothing)
+    return HeldParameters(held.adapters, nothing, nothing, nothing, nothing, nothing, nothing, nothing)
 
 
-def _weights(held: HeldParameters, training: Training, constants: Constants) -> Column:
+def _weights(held: HeldParameters, training: Training) -> Column:
     width = WIDTHS_BYTES[training.precision.weights]
-    quantised = held.quantised if training.method is Method.QLORA else 0.0
-    return width * (held.total - quantised + held.adapters) + constants.nf4_bytes * quantised
+    few = training.frozen_format
+    if few is None:
+        return width * (held.total + held.adapters)
+    quantised = held.quantised + (held.output_matrix if few.output else 0.0)
+    rest = 4.0 if few.wide_rest else width
+    return rest * (held.total - quantised + held.adapters) + few.weight_bytes * quantised
 
 
 def _gradients(trained: HeldParameters, training: Training, layouts: Layouts, ranks: Column) -> Column:
@@ -129,11 +131,11 @@ def _units(held: HeldParameters, training: Training, layer: float, end: float) -
     return np.maximum(layers, ends / 2) if training.separate_ends else layers + ends
 
 
-def _gathered(held: HeldParameters, training: Training, layouts: Layouts, constants: Constants) -> Column:
+def _gathered(held: HeldParameters, training: Training, layouts: Layouts) -> Column:
     """Return gathered weights: in a pipeline, the complete stage stays gathered, since gathering it again costs too
     much."""
     width = WIDTHS_BYTES[training.precision.activations]
-    layer = constants.nf4_bytes if training.method is Method.QLORA else width
+    layer = training.frozen_format.weight_bytes if training.frozen_format else width
     complete = width * held.total
     units = np.minimum(_units(held, training, layer, width), complete)
     return np.where(layouts.sharded(Sharding.ZERO3), np.where(layouts.pipeline > 1, complete, units), 0.0)

@@ -4,6 +4,7 @@ import numpy as np
 
 from flyball_planner.layouts.layout import Column, Layouts
 from flyball_planner.memory.allocator import reserved_bytes
+from flyball_planner.memory.autocast import WEIGHT_COPY_BYTES, weight_copies
 from flyball_planner.memory.constants import Constants
 from flyball_planner.memory.model_states import HeldParameters, states
 from flyball_planner.memory.step_moments import StepMoment
@@ -24,9 +25,9 @@ def network_moments(cost: ModelCost, training: Training, layouts: Layouts, const
     parameters = np.full(size, float(cost.parameters)) / share
     nothing = np.zeros(size)
     largest = np.full(size, float(max((block.parameters for block in cost.blocks), default=cost.parameters))) / share
-    held = HeldParameters(parameters, nothing, nothing, nothing, largest, nothing, largest)
+    held = HeldParameters(parameters, nothing, nothing, nothing, largest, nothing, largest, nothing)
     micro_batches = layouts.micro_batches(training.global_batch)
-    kept = states(held, training, layouts, micro_batches, constants)
+    kept = states(held, training, layouts, micro_batches)
     copied = (layouts.data > 1) & ~layouts.sharded(Sharding.ZERO1)
     always = {
         "weights": kept.weights,
@@ -34,10 +35,11 @@ def network_moments(cost: ModelCost, training: Training, layouts: Layouts, const
         "communication_buffers": np.where(copied, kept.gradients, 0.0),
     }
     activations, working = _activations(cost, training, layouts, constants)
+    copies, _ = weight_copies(training, layouts, parameters, largest)
     both = kept.gathered + kept.gathered_gradients
     passing = {**always, "gathered_weights": both, "working": working}
     moments: dict[str, dict[str, Column]] = {
-        "backward": {**passing, "gradients": kept.first_gradients, "activations": activations},
+        "backward": {**passing, "gradients": kept.first_gradients, "activations": activations, "cast_weights": copies},
         "end of backward": {**passing, "gradients": kept.gradients},
         "optimizer step": {**always, "gradients": kept.gradients, "optimizer_step": kept.transient},
     }
@@ -45,15 +47,26 @@ def network_moments(cost: ModelCost, training: Training, layouts: Layouts, const
 
 
 def _activations(cost: ModelCost, training: Training, layouts: Layouts, constants: Constants) -> tuple[Column, Column]:
-    """Return what all blocks store, and the gradients of the largest block while it is computed."""
+    """Return what is stored and what is needed to compute at the fullest moment of the backward pass."""
     each = WIDTHS_BYTES[training.precision.activations] * layouts.micro_batch / layouts.tensor / layouts.context
-    every = sum(block.repeats * block.kept_elements for block in cost.blocks)
-    edges = sum(block.repeats * (block.boundary_elements or block.kept_elements) for block in cost.blocks)
-    largest = max((block.kept_elements for block in cost.blocks), default=0.0)
     fully = layouts.checkpoints(Checkpointing.FULL)
-    kept = np.where(fully, edges, every) / layouts.pipeline
-    again = np.where(fully, largest, 0.0)
-    return constants.activations_factor * kept * each, (again + largest) * each
+    (kept, working), (edges, again) = _fullest(cost, checkpointed=False), _fullest(cost, checkpointed=True)
+    stored = np.where(fully, edges, kept) / layouts.pipeline
+    return constants.activations_factor * stored * each, np.where(fully, again, working) * each
+
+
+def _fullest(cost: ModelCost, *, checkpointed: bool) -> tuple[float, float]:
+    """Return the numbers that all blocks up to one store, and those that its gradients need, where both are most.
+
+    The backward pass frees the last blocks first, so that the gradients of early and large maps meet fewer stored ones.
+    """
+    stored, found = 0.0, (0.0, 0.0)
+    for block in cost.blocks:
+        edge = block.boundary_elements or block.kept_elements
+        stored += block.repeats * (edge if checkpointed else block.kept_elements)
+        working = block.kept_elements * (2.0 if checkpointed else 1.0)
+        found = max(found, (stored, working), key=sum)
+    return found
 
 
 LEFT_SHARE = 0.7
@@ -87,6 +100,7 @@ def segments_bytes(cost: ModelCost, training: Training, layouts: Layouts) -> Col
     weights = np.broadcast_to(4.0 * parameters, (len(parameters), len(layouts)))
     activations = kept * WIDTHS_BYTES[precision.activations] * layouts.micro_batch
     copies = WIDTHS_BYTES[precision.weights] / 4 + WIDTHS_BYTES[precision.gradients] / 4 + precision.master
+    copies += WEIGHT_COPY_BYTES / 4 * (precision.autocast and training.framework == "pytorch")
     copies += (training.optimizer.state_bytes + training.optimizer.transient_bytes) / 4
     counts = np.broadcast_to(repeats, weights.shape)
     return reserved_bytes(

@@ -56,8 +56,9 @@ def pipeline_stages(model: Anatomy, layouts: Layouts, micro_batches: Column) -> 
     """Return the stages that may hold the peak; without a pipeline, a single stage with the complete model."""
     stages = layouts.pipeline
     piped = (stages > 1).astype(float)
-    held = np.ceil(model.layers / stages)
-    starts = (np.zeros(len(layouts)), held, np.where(stages > 1, model.layers - held, model.layers))
+    shares = stage_layers(model.layers, layouts)
+    first, _, last = shares
+    starts = (np.zeros(len(layouts)), first, np.where(stages > 1, model.layers - last, model.layers))
     waves = 1 + (stages - 1) / (stages * layouts.interleave) * (layouts.interleave > 1)  # Narayanan et al., 2021
     flights = (
         np.minimum(micro_batches, stages) * waves,
@@ -68,9 +69,26 @@ def pipeline_stages(model: Anatomy, layouts: Layouts, micro_batches: Column) -> 
     exits = (1 - piped, np.zeros(len(layouts)), piped)
     found = tuple(
         PipelineStage(name, _overlaps(model, start, start + held), entrance, leaving, piped, flight)
-        for name, start, entrance, leaving, flight in zip(STAGES, starts, entrances, exits, flights, strict=True)
+        for name, start, held, entrance, leaving, flight in zip(
+            STAGES, starts, shares, entrances, exits, flights, strict=True
+        )
     )
     return found if piped.any() else found[:1]
+
+
+def stage_layers(layers: int, layouts: Layouts) -> tuple[Column, Column, Column]:
+    """Return the layers of the first, a middle and the last stage.
+
+    If they cannot be equal, the embedding and the output count as one layer each, as in Llama 3 (126 layers in 16
+    stages of 7, 8 … 8, 7; Dubey et al. 2024, §3.3.2), in torchtitan, and in Megatron if the ends are accounted for.
+    """
+    stages, chunks = layouts.pipeline, layouts.interleave
+    equal, even = layers / stages, layers % (stages * chunks) == 0
+    share = (layers + 2) / (stages * chunks)
+    least, extra = chunks * np.floor(share), (layers + 2) % (stages * chunks)  # the first stages take the extra layers
+    first = np.where(even, equal, least + chunks * (extra > 0) - 1)
+    middle = np.where(even, equal, np.where(stages > 2, least + chunks * (extra > 1), first))
+    return first, middle, np.where(even, equal, np.maximum(1.0, least - 1))
 
 
 def _overlaps(model: Anatomy, start: Column, end: Column) -> tuple[Column, ...]:

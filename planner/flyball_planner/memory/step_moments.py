@@ -11,7 +11,7 @@ from flyball_planner.layouts.layout import Column
 Labels = NDArray[np.object_]  # of str
 
 PARTS = (
-    "weights", "gradients", "optimizer_states", "gathered_weights", "activations", "logits", "working",
+    "weights", "gradients", "optimizer_states", "gathered_weights", "cast_weights", "activations", "logits", "working",
     "optimizer_step", "communication_buffers", "key_value_cache",
 )  # fmt: skip
 

@@ -6,17 +6,18 @@ import numpy as np
 from msgspec.structs import replace
 
 from flyball_planner.layouts.layout import Column, Layouts
-from flyball_planner.memory.activations import layer_kept, logit_gradients, logits_kept
+from flyball_planner.memory.activations import WORDS, dequantised_output, layer_kept, logit_gradients, logits_kept
 from flyball_planner.memory.adapters import layer_products
+from flyball_planner.memory.autocast import weight_copies
 from flyball_planner.memory.constants import Constants
 from flyball_planner.memory.model_states import HeldParameters, ModelStates, states
 from flyball_planner.memory.pipeline_stages import Anatomy, PipelineStage, anatomy, pipeline_stages
 from flyball_planner.memory.step_moments import StepMoment
+from flyball_planner.models.transformer.added_weights import added_parameters
 from flyball_planner.models.transformer.cost import sequence_tokens
-from flyball_planner.models.transformer.lora import lora_parameters
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.precision import WIDTHS_BYTES
-from flyball_planner.training import Lora, Method, Sharding, Training
+from flyball_planner.training import Method, Sharding, Training
 
 
 def transformer_moments(
@@ -24,12 +25,21 @@ def transformer_moments(
 ) -> Iterator[StepMoment]:
     """Yield every moment on every stage."""
     model = anatomy(shape)
-    training = replace(training, sequence=sequence_tokens(shape, training.sequence))
+    training = _as_the_layers_see_it(shape, training)
     micro_batches = layouts.micro_batches(training.global_batch)
     for stage in pipeline_stages(model, layouts, micro_batches):
         held = _held(model, stage, training, layouts)
-        kept = states(held, training, layouts, micro_batches, constants)
-        yield from _moments(model, stage, kept, training, layouts, constants)
+        kept = states(held, training, layouts, micro_batches)
+        yield from _moments(model, stage, held, kept, training, layouts, constants)
+
+
+def _as_the_layers_see_it(shape: TransformerShape, training: Training) -> Training:
+    """Return the training with the tokens of a sample, and with an output layer in 16 bits if it is the embedding."""
+    virtual = training.virtual_tokens if training.method is Method.PROMPT else 0
+    few = training.frozen_format
+    if few and few.output and shape.tied:
+        training = replace(training, quantisation=replace(few, output=False))
+    return replace(training, sequence=sequence_tokens(shape, training.sequence) + virtual)
 
 
 def _held(model: Anatomy, stage: PipelineStage, training: Training, layouts: Layouts) -> HeldParameters:
@@ -38,17 +48,17 @@ def _held(model: Anatomy, stage: PipelineStage, training: Training, layouts: Lay
     experts = sum(held * each.experts for held, each in zip(stage.layers, model.counts, strict=True))
     ends = stage.entrance * model.entrance + stage.exit * (model.exit + stage.split * model.shared)
     products = sum(held * (each.dense - each.norms) for held, each in zip(stage.layers, model.counts, strict=True))
-    added = 0 if training.method is Method.FULL else lora_parameters(shape, training.lora or Lora())
     expert_share = np.where(layouts.expert > 1, layouts.expert, layouts.tensor)
     largest = np.max([each.dense / layouts.tensor + each.experts / expert_share for each in model.counts], axis=0)
     return HeldParameters(
         dense=(dense + ends) / layouts.tensor,
         experts=experts / expert_share,
         quantised=products / layouts.tensor + experts / expert_share,
-        adapters=added * sum(stage.layers) / model.layers / layouts.tensor,
+        adapters=added_parameters(shape, training) * sum(stage.layers) / model.layers / layouts.tensor,
         largest_layer=largest,
         ends=ends / layouts.tensor,
         largest_matrix=_largest_matrix(model) / layouts.tensor,
+        output_matrix=stage.exit * _output_matrix(model) / layouts.tensor,
     )
 
 
@@ -57,16 +67,28 @@ def _largest_matrix(model: Anatomy) -> float:
     return max(model.shape.vocab * model.shape.hidden, *(each.entering * each.leaving for each in inside))
 
 
+def _output_matrix(model: Anatomy) -> float:
+    """Return the weights of the product that computes logits."""
+    return model.shape.vocab * (model.shape.embedding_dim or model.shape.hidden) * (model.shape.head in WORDS)
+
+
 def _moments(
-    model: Anatomy, stage: PipelineStage, kept: ModelStates, training: Training, layouts: Layouts, constants: Constants
+    model: Anatomy,
+    stage: PipelineStage,
+    held: HeldParameters,
+    kept: ModelStates,
+    training: Training,
+    layouts: Layouts,
+    constants: Constants,
 ) -> list[StepMoment]:
     """Return the moments: loss, output projection, a layer's backward pass, the pass's end, and the optimizer's
     step."""
     layers = [layer_kept(model.shape, group, training, layouts, constants) for group in model.groups]
-    held = sum(each.kept * count for each, count in zip(layers, stage.layers, strict=True))
-    activations = constants.activations_factor * stage.in_flight * held
+    stored = sum(each.kept * count for each, count in zip(layers, stage.layers, strict=True))
+    activations = constants.activations_factor * stage.in_flight * stored
     working = np.max([each.working * (count > 0) for each, count in zip(layers, stage.layers, strict=True)], axis=0)
     logits = stage.exit * logits_kept(model.shape, training, layouts, constants)
+    copies, fewer = weight_copies(training, layouts, held.quantised + held.output_matrix, held.largest_layer)
     both = kept.gathered + kept.gathered_gradients
     all_gradients = kept.gathered_gradients * (layouts.micro_batches(training.global_batch) > 1)
     first = kept.first_gradients
@@ -80,14 +102,16 @@ def _moments(
     moments: dict[str, dict[str, Column]] = {
         "loss": {
             "gradients": first, "gathered_weights": kept.gathered + all_gradients, "activations": activations,
-            "logits": logits,
+            "logits": logits, "cast_weights": copies,
         },
         "output's backward pass": {
             "gradients": output, "gathered_weights": both, "activations": activations,
             "logits": np.minimum(logits, stage.exit * logit_gradients(model.shape, training, layouts)),
+            "working": stage.exit * dequantised_output(model.shape, training, layouts), "cast_weights": fewer,
         },
         "a layer's backward pass": {
             "gradients": first, "gathered_weights": both, "activations": activations, "working": working,
+            "cast_weights": fewer,
         },
         "end of the backward pass": {"gradients": kept.gradients, "gathered_weights": both, "working": working},
         "optimizer's step": {"gradients": kept.gradients, "optimizer_step": kept.transient},

@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from flyball_planner.models.classical import STEPS_A_SECOND, classical_cost, scattered, sequential
+from flyball_planner.models.classical import STEPS_A_SECOND, classical_cost, descent, scattered, sequential
+from flyball_planner.models.complexity import EXACT_BOOSTING, HISTOGRAM_BOOSTING
 from flyball_planner.models.cost import ModelCost, Operator
 from flyball_planner.models.family import ModelFamily
 from flyball_planner.models.specification import Count, ModelSpecification, UnfitKey
@@ -21,6 +22,7 @@ EXACT_STEPS = 13.0  # a sorted value reads its sample's gradient at random: abou
 GRADIENT_BYTES = 8  # first and second derivative
 SAMPLE_BYTES = 36  # gradients, their ordered copy, score, label, indices (LightGBM)
 BIN_BYTES = 16  # two sums in double precision
+TREE_NODE_BYTES = 20  # two children, feature, threshold and flags (XGBoost's RegTree::Node)
 SPARSE_BELOW = 0.2  # columns with a smaller share of values are stored sparsely (LightGBM's sparse_threshold is 0.8)
 LINE_BYTES = 64.0  # cache line
 COLUMN_NEAR_BYTES = 35e6  # column of one byte per sample that fits into a server's last-level cache (E5-2690 v4: 35 MB)
@@ -102,6 +104,8 @@ def boosting(wanted: Boosting) -> ModelCost:
                 else ()
             ),
         ),
+        complexity=EXACT_BOOSTING if wanted.library == "xgboost-exact" else HISTOGRAM_BOOSTING,
+        inference=descent(wanted.trees * levels, float(wanted.trees * 2 * leaves * TREE_NODE_BYTES)),
     )
 
 

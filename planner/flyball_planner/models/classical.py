@@ -7,6 +7,7 @@ size in bytes of the data that they access.
 
 from typing import Literal
 
+from flyball_planner.models.complexity import Complexity
 from flyball_planner.models.cost import ModelBlock, ModelCost, Operator, OperatorKind
 
 FAMILY = "classical"
@@ -41,6 +42,16 @@ def scattered(name: str, steps: float, over_bytes: float, moved_bytes: float = 0
     return Operator(name, OperatorKind.GATHER, steps, moved_bytes, inner=over_bytes, backward=0.0)
 
 
+def prediction(width: int, inner: float, columns: float = 1.0) -> tuple[Operator, ...]:
+    """Return the product of one sample with the weights that predict it."""
+    return (matrix_product("prediction", 2.0 * inner * columns, width * (inner + columns), 1, inner, columns),)
+
+
+def descent(comparisons: float, over_bytes: float) -> tuple[Operator, ...]:
+    """Return the comparisons of one sample on its way through trees of this size."""
+    return (scattered("descent", comparisons, over_bytes=over_bytes),)
+
+
 def classical_cost(
     model: str,
     implementation: str,
@@ -51,6 +62,9 @@ def classical_cost(
     passes: float = 1.0,
     precision: str = "fp64",
     assumptions: tuple[str, ...] = (),
+    complexity: Complexity | None = None,
+    inference: tuple[Operator, ...] = (),
+    inference_calls: int = 1,
 ) -> ModelCost:
     """Return a model with one block; `working_bytes` is the peak memory including the data."""
     return ModelCost(
@@ -66,4 +80,7 @@ def classical_cost(
         assumptions=assumptions,
         batch=samples,
         precision=precision,
+        complexity=complexity,
+        inference=inference,
+        inference_calls=inference_calls,
     )

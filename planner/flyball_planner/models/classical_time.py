@@ -22,6 +22,7 @@ NEAR_BYTES = 10e6  # size of caches and page tables: last-level cache, and 1,536
 FARTHER = 0.4  # beyond it, a step takes (bytes / near)^this times as long, because of cache and page table misses
 GPU_STEP_BYTES = 22.0  # GPU memory traffic of a scattered step
 FP64_OF_FP32 = 0.5  # for processors, whose vectors hold half as many numbers
+CALL_SECONDS = 1e-4  # of a call from Python, whatever it predicts: 0.1 ms (scikit-learn 1.9, linear models and trees)
 
 
 class _Rates(Struct, frozen=True):
@@ -31,6 +32,7 @@ class _Rates(Struct, frozen=True):
     flops: float
     bytes: float
     scattered_steps: float
+    product_share: float
 
 
 def classical_seconds(cost: ModelCost, device: ComputeDevice, *, cores: int = 0) -> Interval:
@@ -41,6 +43,15 @@ def classical_seconds(cost: ModelCost, device: ComputeDevice, *, cores: int = 0)
     operators = (operator for block in cost.blocks for operator in block.operators)
     sample_seconds = sum(operator.times * _seconds(operator, rates) for operator in operators)
     middle = sample_seconds * cost.samples * cost.passes
+    return Interval(middle / SPREAD, middle, middle * SPREAD)
+
+
+def prediction_seconds(cost: ModelCost, device: ComputeDevice, samples: int = 1, *, cores: int = 0) -> Interval:
+    """Return the time to predict samples that are passed together; a single one is predicted by one core."""
+    rates = _rates(device, cost.precision, 1 if samples == 1 else cores)
+    middle = CALL_SECONDS * cost.inference_calls + samples * sum(
+        each.times * _seconds(each, rates) for each in cost.inference
+    )
     return Interval(middle / SPREAD, middle, middle * SPREAD)
 
 
@@ -55,7 +66,7 @@ def _rates(device: ComputeDevice, precision: str, cores: int) -> _Rates:
     flops = classical_rate(device, precision) * share
     on_gpu = device.kind is DeviceKind.GPU
     scattered = device.memory_bytes_per_second / GPU_STEP_BYTES if on_gpu else used / STEP_SECONDS
-    return _Rates(used, flops, device.memory_bytes_per_second, scattered)
+    return _Rates(used, flops, device.memory_bytes_per_second, scattered, device.efficiency or PRODUCT_SHARE)
 
 
 def _seconds(operator: Operator, rates: _Rates) -> float:
@@ -68,7 +79,7 @@ def _seconds(operator: Operator, rates: _Rates) -> float:
             return distance * operator.flops / rates.scattered_steps + fetching
         case OperatorKind.MATMUL:
             side = min(operator.inner, operator.columns) or 1.0
-            reached = PRODUCT_SHARE * side / (side + SMALL_SIDE)
+            reached = rates.product_share * side / (side + SMALL_SIDE)
             moving = operator.moved_bytes / (STREAM_SHARE * rates.bytes)
             return max(operator.flops / (reached * rates.flops), moving)
         case _:

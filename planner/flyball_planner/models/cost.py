@@ -4,6 +4,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from flyball_planner.models.complexity import Complexity
+
 
 class OperatorKind(StrEnum):
     """Kinds of operators whose speed follows the same law."""
@@ -61,6 +63,14 @@ class ModelCost(Struct, frozen=True):
     assumptions: tuple[str, ...] = ()
     batch: int = 0  # samples per optimizer step of the specification; 0: as specified by the training
     precision: str = ""  # of the specification; empty: as specified by the training
+    complexity: Complexity | None = None
+    inference: tuple[Operator, ...] = ()  # of one prediction; empty: the forward pass
+    inference_calls: int = 1  # of library functions for all samples that are predicted together
+
+    @property
+    def inference_flops(self) -> float:
+        """Return the FLOPs, or elementary steps, of one prediction."""
+        return sum(each.times * each.flops for each in self.inference) if self.inference else self.forward_flops
 
     @property
     def forward_flops(self) -> float:

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, overload
 
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.models.family import ModelFamily
+from flyball_planner.models.family import ModelFamily, ModelFunction
 from flyball_planner.models.specification import ModelKey, ModelSpecification, keys_of, read_specification
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_reports.errors import InputError, UnknownName
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from flyball_planner.models.convolution.network import Network
 
 AnySpecification = TypeVar("AnySpecification", bound=ModelSpecification)
+AnyFunction = TypeVar("AnyFunction", bound=ModelFunction)
 
 
 MODULES: Mapping[str, str] = {
@@ -105,6 +106,8 @@ def model_cost(name: str, specification: Mapping[str, object]) -> ModelCost:
     'scikit-learn RandomForest (CART, exact splits, one tree per core)'
     """
     family = find_family(name)
+    if family.function is not None:
+        return family.build(specification)
     return family.build(read_specification(family.specification, family.name, specification))
 
 
@@ -125,14 +128,46 @@ def specification_keys(name: str) -> tuple[ModelKey, ...]:
     return keys_of(find_family(name).specification)
 
 
+@overload
+def register_model(name: str, *, summary: str = "") -> Callable[[AnyFunction], AnyFunction]: ...
+
+
+@overload
 def register_model(
     name: str,
     specification: type[AnySpecification],
     build: Callable[[AnySpecification], ModelCost],
     *,
     summary: str = "",
-) -> ModelFamily:
+) -> ModelFamily: ...
+
+
+def register_model(
+    name: str,
+    specification: type[AnySpecification] | None = None,
+    build: Callable[[AnySpecification], ModelCost] | None = None,
+    *,
+    summary: str = "",
+) -> ModelFamily | Callable[[AnyFunction], AnyFunction]:
     """Add your own model, which is then found by its name like the others.
+
+    Above a function, it takes the keys of the specification and returns a few figures. `train_flops` are those of the
+    complete training. `flyball_planner.models.registered.FIGURES` lists all figures.
+
+    >>> @register_model("my_custom_model")
+    ... def my_custom_model(spec):
+    ...     weights = spec["d"] * spec["k"]
+    ...     return {
+    ...         "params": weights,
+    ...         "train_flops": 6 * weights * spec["n"] * spec["epochs"],
+    ...         "infer_flops_per_sample": 2 * weights,
+    ...         "complexity_class": "O(epochs·n·d·k)",
+    ...         "algorithm": "alternating projections",
+    ...     }
+    >>> model_cost("my_custom_model", {"n": 1000, "epochs": 10, "d": 64, "k": 16}).training_flops
+    6144.0
+
+    With operators and blocks, memory and time are as exact as those of the planner's own models:
 
     >>> from flyball_planner.models.cost import ModelBlock, ModelCost, Operator, OperatorKind
     >>> class Bottleneck(ModelSpecification, frozen=True, kw_only=True):
@@ -146,8 +181,23 @@ def register_model(
     >>> model_cost("bottleneck", {"width": 1024}).parameters
     262144
     """
-    if not name or name in MODULES or name in published_families():
+    if not isinstance(name, str) or not name.strip():
+        raise InputError(f"register_model: expected a name in quotes, as in @register_model('my_model'), not {name!r}")
+    if name in MODULES or name in published_families():
         raise InputError(f"the planner already has a model named {name!r}; choose another name")
+    if specification is None or build is None:
+        return partial(_register_function, name, summary)
     family = ModelFamily(name, summary or (specification.__doc__ or "").strip(), specification, build)
     REGISTERED[name] = family
     return family
+
+
+def _register_function(name: str, summary: str, function: AnyFunction) -> AnyFunction:
+    """Register a function that returns figures."""
+    from flyball_planner.models.registered import OwnKeys, registered_cost  # noqa: PLC0415  few models are registered
+
+    described = summary or (function.__doc__ or "").strip().partition("\n")[0] or "registered model"
+    REGISTERED[name] = ModelFamily(
+        name, described, OwnKeys, partial(registered_cost, name, function), function=function
+    )
+    return function

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 from msgspec.structs import replace
 
+from flyball_planner.models.complexity import CONVOLUTIONS
 from flyball_planner.models.convolution.composites import Chain
 from flyball_planner.models.convolution.layer_list import layers_of
 from flyball_planner.models.convolution.layers import (
@@ -62,7 +63,14 @@ class Cnn(NetworkSpecification, frozen=True, kw_only=True):
 
 def trained(cost: ModelCost, wanted: NetworkSpecification) -> ModelCost:
     """Return a network's cost with the training settings of its specification."""
-    return replace(cost, samples=wanted.n, passes=wanted.epochs, batch=wanted.batch_size, precision=wanted.precision)
+    return replace(
+        cost,
+        samples=wanted.n,
+        passes=wanted.epochs,
+        batch=wanted.batch_size,
+        precision=wanted.precision,
+        complexity=CONVOLUTIONS,
+    )
 
 
 def published(name: str, wanted: PublishedNetwork) -> ModelCost:
@@ -105,6 +113,7 @@ def _cost(model: str, layers: Sequence[Layer], image: int, channels: int, wanted
         assumptions=(f"images of {image}×{image} pixels",),
         batch=wanted.batch_size,
         precision=wanted.precision,
+        complexity=CONVOLUTIONS,
     )
 
 

@@ -4,7 +4,15 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from flyball_planner.models.classical import NUMBER_BYTES, DataFormat, classical_cost, matrix_product, stream
+from flyball_planner.models.classical import (
+    NUMBER_BYTES,
+    DataFormat,
+    classical_cost,
+    matrix_product,
+    prediction,
+    stream,
+)
+from flyball_planner.models.complexity import KMEANS
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.family import ModelFamily
 from flyball_planner.models.specification import Count, ModelSpecification
@@ -35,6 +43,8 @@ def lloyd(wanted: KMeans) -> ModelCost:
         working_bytes=width * (2 * n * p + 4 * n + 3 * k * p),
         precision=wanted.precision,
         assumptions=(f"{wanted.iterations} iterations; well-separated clusters need fewer",),
+        complexity=KMEANS,
+        inference=prediction(width, p, k),
     )
 
 

@@ -10,8 +10,10 @@ from flyball_planner.models.classical import (
     classical_cost,
     matrix_product,
     panels,
+    prediction,
     stream,
 )
+from flyball_planner.models.complexity import NORMAL_EQUATIONS, QR
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.family import ModelFamily
 from flyball_planner.models.specification import Count, ModelSpecification
@@ -43,6 +45,8 @@ def normal_equations(wanted: LinearRegression) -> ModelCost:
             "the data is centred in place instead of adding a column of ones",
             "with ill-conditioned data, the result has only half of the digits",
         ),
+        complexity=NORMAL_EQUATIONS,
+        inference=prediction(width, p, wanted.d_out),
     )
 
 
@@ -61,6 +65,8 @@ def qr(wanted: LinearRegression) -> ModelCost:
         working_bytes=width * (2 * n * p + 2 * n * wanted.d_out + p**2),
         precision=wanted.precision,
         assumptions=("the factorisation works on a copy of the data, column by column",),
+        complexity=QR,
+        inference=prediction(width, p, wanted.d_out),
     )
 
 

@@ -9,9 +9,11 @@ from flyball_planner.models.classical import (
     DataFormat,
     classical_cost,
     matrix_product,
+    prediction,
     sequential,
     stream,
 )
+from flyball_planner.models.complexity import NEWTON, STOCHASTIC
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.family import ModelFamily
 from flyball_planner.models.specification import Count, ModelSpecification
@@ -56,6 +58,8 @@ def newton(wanted: LogisticNewton) -> ModelCost:
         working_bytes=width * (2 * n * p + 6 * n + 2 * p**2),
         precision=wanted.precision,
         assumptions=(f"{wanted.iterations} Newton steps", "the Hessian is built from a weighted copy of the data"),
+        complexity=NEWTON,
+        inference=prediction(width, p),
     )
 
 
@@ -72,6 +76,8 @@ def stochastic(wanted: LogisticSgd) -> ModelCost:
         working_bytes=width * (n * p + n + 4 * p),
         precision=wanted.precision,
         assumptions=(f"{wanted.epochs} epochs; it may converge earlier",),
+        complexity=STOCHASTIC,
+        inference=prediction(width, p),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
+from flyball_planner.models.complexity import PERCEPTRON
 from flyball_planner.models.convolution.composites import Chain
 from flyball_planner.models.convolution.layers import RELU, SMOOTH, FeatureMap, Layer, Linear, NormLayer
 from flyball_planner.models.convolution.network import network_blocks
@@ -52,6 +53,7 @@ def mlp(wanted: Mlp) -> ModelCost:
         assumptions=(" → ".join(str(width) for width in _shortened([wanted.d_in, *widths, wanted.d_out])),),
         batch=wanted.batch_size,
         precision=wanted.precision,
+        complexity=PERCEPTRON,
     )
 
 

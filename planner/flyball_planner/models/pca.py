@@ -5,7 +5,16 @@ from typing import Annotated, Literal
 from msgspec import Meta
 from msgspec.structs import replace
 
-from flyball_planner.models.classical import NUMBER_BYTES, DataFormat, classical_cost, matrix_product, panels, stream
+from flyball_planner.models.classical import (
+    NUMBER_BYTES,
+    DataFormat,
+    classical_cost,
+    matrix_product,
+    panels,
+    prediction,
+    stream,
+)
+from flyball_planner.models.complexity import COVARIANCE_PCA, FULL_PCA, RANDOMIZED_PCA
 from flyball_planner.models.cost import ModelCost, Operator
 from flyball_planner.models.family import ModelFamily
 from flyball_planner.models.specification import Count, ModelSpecification, UnfitKey
@@ -35,6 +44,8 @@ NAMES = {
     "randomized": "randomised SVD (Halko), BLAS gemm and LAPACK",
 }
 
+GROWTH = {"full": FULL_PCA, "covariance": COVARIANCE_PCA, "randomized": RANDOMIZED_PCA}
+
 
 def pca(wanted: Pca) -> ModelCost:
     """Return the cost of the chosen solver on centred data."""
@@ -51,6 +62,8 @@ def pca(wanted: Pca) -> ModelCost:
         parameters=(wanted.k + 1) * p,
         working_bytes=width * (copies * n * p + 3 * min(n, p) ** 2 * (wanted.solver != "randomized")),
         precision=wanted.precision,
+        complexity=GROWTH[wanted.solver],
+        inference=prediction(width, p, wanted.k),
     )
 
 

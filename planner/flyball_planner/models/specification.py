@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, 
 import msgspec
 from msgspec import Struct
 
+from flyball_planner.models.spellings import expanded, meant, spellings_of, value_of
 from flyball_reports.errors import InputError, nearest
 from flyball_reports.specification.source_value import shortened
 from flyball_reports.specification.value_readers import limit_text
@@ -100,38 +101,49 @@ def read_specification(kind: type[AnySpecification], model: str, given: Mapping[
     keys = {key.name: key for key in keys_of(kind)}
     annotations = get_type_hints(kind, include_extras=True)
     values: dict[str, Any] = {}
-    for name, value in given.items():
-        key = keys.get(kind.spellings.get(name, name))
-        if key is None:
-            raise _unknown(model, name, keys)
-        if key.name in values:
-            raise UnfitKey(model, name, f"is another name for {key.name}; keep one of them")
-        values[key.name] = _value(model, key, annotations[key.name], value)
+    written: dict[str, str] = {}
+    for name, value in expanded(given, keys).items():
+        found = meant(name, value, keys, kind.spellings)
+        if found is None:
+            raise _unknown(model, name, keys, spellings_of(keys, kind.spellings))
+        asked = value_of(found, value)
+        if asked is None:
+            continue  # a key without a value counts as missing
+        read = _value(model, keys[found], annotations[found], asked, name)
+        if found in values and values[found] != read:
+            raise UnfitKey(model, name, f"contradicts {written[found]}, another name for it; keep one of them")
+        values[found], written[found] = read, name
     for key in keys.values():
         if key.required and key.name not in values:
             raise UnfitKey(model, key.name, f"is missing ({key.meaning})", expected=key.expected)
     return kind(**values)
 
 
-def _unknown(model: str, name: str, keys: Iterable[str]) -> UnfitKey:
+def _unknown(model: str, name: str, keys: Iterable[str], others: Iterable[str]) -> UnfitKey:
     known = sorted(keys)
-    return UnfitKey(model, name, "unknown key", expected="one of " + ", ".join(known), suggestion=nearest(name, known))
+    near = nearest(name, (*known, *others))
+    return UnfitKey(model, name, "unknown key", expected="one of " + ", ".join(known), suggestion=near)
 
 
-def _value(model: str, key: ModelKey, annotation: Any, value: object) -> Any:
+def _value(model: str, key: ModelKey, annotation: Any, value: object, name: str) -> Any:
     try:
         number = _number(key, value)
         if isinstance(number, int | float) and not abs(number) <= LARGEST:  # NaN too
-            raise UnfitKey(model, key.name, f"is not a number up to {LARGEST:g}", expected=key.expected)
+            raise UnfitKey(model, name, f"is not a number up to {LARGEST:g}", expected=key.expected)
         return msgspec.convert(number, type=annotation)
     except msgspec.ValidationError:
         suggestion = nearest(value, key.choices) if isinstance(value, str) else None
         problem = f"expected {key.expected}, not {shortened(value) if isinstance(value, str) else value!r}"
-        raise UnfitKey(model, key.name, problem, expected=key.expected, suggestion=suggestion) from None
+        raise UnfitKey(model, name, problem, expected=key.expected, suggestion=suggestion) from None
 
 
 def _number(key: ModelKey, value: object) -> object:
-    """Convert numbers that YAML 1.1 reads as text (`1e6`), and integers that are written with a point."""
+    """Convert numbers that YAML 1.1 reads as text (`1e6`), integers that are written with a point, choices in capital
+    letters, and a single value in place of a list."""
+    if isinstance(value, str) and key.choices:
+        return next((each for each in key.choices if each.casefold() == value.casefold()), value)
+    if key.kind.startswith("list of") and isinstance(value, int | str):
+        return [value]
     if key.kind not in {"integer", "number"} or isinstance(value, bool):
         return value
     if isinstance(value, str):

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from flyball_planner.models.classical import NUMBER_BYTES, classical_cost, sequential
+from flyball_planner.models.classical import NUMBER_BYTES, classical_cost, prediction, sequential
+from flyball_planner.models.complexity import LINEAR_SVM, RADIAL_SVM
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.family import ModelFamily
 from flyball_planner.models.specification import Count, ModelSpecification, Share
@@ -16,6 +17,7 @@ STEPS_A_FEATURE = (
 )
 STEPS_A_SAMPLE = 560.0  # 220 ns per sample
 KERNEL_STEPS = 30.0  # one exponential and its call, in addition to the features
+PREDICTED_STEPS = 5.0  # per feature of a support vector: 114 ns for 50 features (scikit-learn 1.9, LIBSVM)
 SCAN_STEPS = 3.0  # selecting a working set reads gradient, state and kernel row of every sample
 
 
@@ -49,6 +51,8 @@ def linear(wanted: LinearSvm) -> ModelCost:
         parameters=p + 1,
         working_bytes=n * p * (WIDTH + SPARSE_BYTES) + n * 3 * WIDTH,
         assumptions=(f"{wanted.iterations} Newton steps; unscaled data need several times as many",),
+        complexity=LINEAR_SVM,
+        inference=prediction(WIDTH, p),
     )
 
 
@@ -71,6 +75,8 @@ def radial(wanted: RadialSvm) -> ModelCost:
             f"{wanted.iterations_a_sample:g} working sets per sample, {100 * wanted.support:.0f} % support vectors",
             "noisy classes or a large C need several times as many",
         ),
+        complexity=RADIAL_SVM,
+        inference=(sequential("kernel row", max(1.0, wanted.support * n) * (PREDICTED_STEPS * p + KERNEL_STEPS)),),
     )
 
 

@@ -10,6 +10,7 @@ from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.family import ModelFamily
 from flyball_planner.models.specification import Count, NetworkSpecification, UnfitKey
 from flyball_planner.models.transformer.cost import transformer_cost
+from flyball_planner.models.transformer.growth import transformer_complexity
 from flyball_planner.models.transformer.shape import Head, NormKind, TransformerKind, TransformerShape
 
 HEAD_WIDTH = 64  # of published encoders and GPT-2, if no number of heads is given
@@ -68,7 +69,14 @@ def decoder(wanted: Transformer) -> ModelCost:
 
 def _trained(shape: TransformerShape, wanted: Transformer) -> ModelCost:
     cost = transformer_cost(shape, wanted.sequence)
-    return replace(cost, samples=wanted.n, passes=wanted.epochs, batch=wanted.batch_size, precision=wanted.precision)
+    return replace(
+        cost,
+        samples=wanted.n,
+        passes=wanted.epochs,
+        batch=wanted.batch_size,
+        precision=wanted.precision,
+        complexity=transformer_complexity(shape),
+    )
 
 
 def _shape(model: str, kind: TransformerKind, wanted: Transformer) -> TransformerShape:

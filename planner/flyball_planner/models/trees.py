@@ -5,7 +5,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from flyball_planner.models.classical import classical_cost, scattered, sequential
+from flyball_planner.models.classical import classical_cost, descent, scattered, sequential
+from flyball_planner.models.complexity import DECISION_TREE, RANDOM_FOREST
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.family import ModelFamily
 from flyball_planner.models.specification import Count, ModelSpecification
@@ -51,6 +52,8 @@ def tree(wanted: DecisionTree) -> ModelCost:
         parameters=nodes,
         working_bytes=n * (p * DATA_BYTES + 32) + nodes * (NODE_BYTES + 8 * wanted.classes),
         assumptions=(f"{levels:.0f} levels", "inseparable labels make trees deeper and slower"),
+        complexity=DECISION_TREE,
+        inference=descent(levels, float(nodes * NODE_BYTES)),
     )
 
 
@@ -70,6 +73,9 @@ def forest(wanted: RandomForest) -> ModelCost:
         parameters=nodes,
         working_bytes=n * p * DATA_BYTES + n * 32 * min(wanted.trees, 16) + nodes * (NODE_BYTES + 8 * wanted.classes),
         assumptions=(f"{tried} features tried per split, {levels:.0f} levels", "all cores grow trees (n_jobs=-1)"),
+        complexity=RANDOM_FOREST,
+        inference=descent(wanted.trees * levels, float(nodes * NODE_BYTES)),
+        inference_calls=wanted.trees,
     )
 
 

@@ -38,6 +38,7 @@ class JudgedLayout(Struct, frozen=True):
     row: int  # this layout's row
     context: PlanContext = NOTHING
     loaded: LoadingTime | None = None  # None if nothing is known about data loading
+    wide_mfu: float | None = None  # relative to the 16-bit rate
 
     @property
     def driver(self) -> Interval:
@@ -110,6 +111,7 @@ def of_row(
         row=row,
         context=context,
         loaded=loaded,
+        wide_mfu=float(step.wide_mfu[row]) * computed.middle / total.middle,
     )
 
 

@@ -6,6 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import TrainingMachine
+from flyball_planner.layout_search.candidates import Choices
 from flyball_planner.layout_search.search import SHOWN, Case, Search, search_each
 from flyball_planner.layouts.layout import Layouts, ParallelLayout
 from flyball_planner.layouts.rules import allowed
@@ -34,6 +35,7 @@ def choose_for(specification: Specification) -> Choice:
         specification.layout,
         shown=1,
         context=context_of(specification),
+        choices=specification.choices,
     )
 
 
@@ -44,16 +46,21 @@ def choose(
     given: ParallelLayout | None = None,
     shown: int = SHOWN,
     context: PlanContext = NOTHING,
+    choices: Choices | None = None,
 ) -> Choice:
     """Return the best layout and up to `shown - 1` alternatives; raises `InputError` if no layout is possible."""
-    (found,) = choose_each(subject, [Case(training, machine, shown)], given, context)
+    (found,) = choose_each(subject, [Case(training, machine, shown)], given, context, choices)
     if isinstance(found, InputError):
         raise found
     return found
 
 
 def choose_each(
-    subject: Subject, cases: Sequence[Case], given: ParallelLayout | None = None, context: PlanContext = NOTHING
+    subject: Subject,
+    cases: Sequence[Case],
+    given: ParallelLayout | None = None,
+    context: PlanContext = NOTHING,
+    choices: Choices | None = None,
 ) -> list[Choice | InputError]:
     """Choose for several cases that differ only in batch and number of devices."""
     if not trained_by_gradient(subject):
@@ -61,7 +68,7 @@ def choose_each(
     if given is not None:
         return [_given(subject, each, given, context) for each in cases]
     learned = context.learned
-    found = search_each(subject, cases, belief=learned.belief, constants=learned.constants)
+    found = search_each(subject, cases, choices, belief=learned.belief, constants=learned.constants)
     return [_searched(subject, *each, context) for each in zip(cases, found, strict=True)]
 
 
@@ -74,7 +81,7 @@ def _given(subject: Subject, case: Case, given: ParallelLayout, context: PlanCon
     """Apply the specified layout to all devices of this machine."""
     machine = case.machine
     layout = replace(given, devices=machine.devices, devices_a_node=machine.devices_a_node)
-    if not allowed(subject, case.training, Layouts.of(layout)).all():
+    if not allowed(subject, case.training, Layouts.of(layout), chosen=True).all():
         return InputError(f"the specified layout is not possible on {machine.devices} devices")
     return Choice(judge(subject, case.training, machine, layout, context), (), "specification")
 

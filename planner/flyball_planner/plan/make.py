@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from flyball_planner.interval import Interval
 from flyball_planner.layouts.layout import Layouts
 from flyball_planner.layouts.rules import allowed
@@ -10,27 +12,32 @@ from flyball_planner.memory.verdict import Fit
 from flyball_planner.models.classical_time import classical_rate
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.plan.cost import cost_section
-from flyball_planner.plan.judged_layout import FITS, UNCERTAIN, JudgedLayout, memory_section
+from flyball_planner.plan.host_memory import host_memory
+from flyball_planner.plan.inference import inference
+from flyball_planner.plan.judged_layout import FITS, TOO_LARGE, UNCERTAIN, JudgedLayout, memory_section
 from flyball_planner.plan.layout_choice import Choice
+from flyball_planner.plan.learning_rate import learning_rate
+from flyball_planner.plan.overhead import on_overhead
 from flyball_planner.plan.plan import (
     Alternative,
     ComputationSection,
     CostSection,
     HardwareSection,
+    HostMemorySection,
     LayoutSection,
     NamedAmount,
     Plan,
 )
-from flyball_planner.plan.recommendations import on_price, on_scale, on_size, recommendations
+from flyball_planner.plan.recommendations import on_adaptation, on_price, on_scale, on_size, recommendations
 from flyball_planner.plan.roofline import WAITING, Roof, bottleneck, roofline
-from flyball_planner.plan.scaling import choose_and_scale
+from flyball_planner.plan.scaling import choose_and_scale, on
 from flyball_planner.plan.sections import calibration_section, loading_section, on_loading
 from flyball_planner.plan.subject import Subject, model_section, trained_by_gradient, training_section
 from flyball_planner.plan.whole_run import WholeRun, whole_run_of
 from flyball_planner.plan.words import layout_in_short, layout_in_words, link_in_words
 from flyball_planner.precision import WIDTHS_BYTES
 from flyball_planner.specification.specification import Specification
-from flyball_reports.figures import duration, percent, plural, size
+from flyball_reports.figures import duration, percent, plural, size, spread
 
 
 def make_plan(specification: Specification) -> Plan:
@@ -43,13 +50,15 @@ def make_plan(specification: Specification) -> Plan:
     model = model_section(specification)
     cost = cost_section(judged.machine, whole.seconds, specification.price)
     change = best_change(subject, judged)
+    rate = learning_rate(subject, judged.training, specification.learning_rate)
+    host = host_memory(subject, judged)
     return Plan(
         title=specification.title,
         model=model,
-        training=training_section(subject, judged.training, whole.steps),
+        training=training_section(subject, judged.training, whole.steps, rate.value, rate.basis),
         hardware=hardware_section(judged, arithmetic(subject, judged)),
         layout=layout_section(judged, choice),
-        memory=memory_section(judged, change),
+        memory=replace(memory_section(judged, change), host_bytes=_offloaded(host)),
         computation=computation_section(specification, judged, whole),
         cost=cost,
         scaling_devices=scaled.devices,
@@ -57,16 +66,32 @@ def make_plan(specification: Specification) -> Plan:
         alternatives=tuple(map(_alternative, choice.others)),
         recommendations=(
             *recommendations(subject, judged, change),
+            *on_adaptation(subject, judged),
+            *on_overhead(subject, judged),
             *on_loading(judged),
             *on_scale(scaled.devices, judged.machine.devices),
             *on_size(model.tokens_per_parameter),
             *on_price(cost, specification.price.spot),
         ),
-        assumptions=tuple(dict.fromkeys((*specification.assumptions, *_assumptions(specification, whole)))),
-        warnings=(*_warnings(specification, judged, whole.seconds), *_unpriced(specification, cost)),
+        assumptions=tuple(
+            dict.fromkeys(
+                (
+                    *specification.assumptions,
+                    *_assumptions(specification, whole),
+                    *_of_wider_machines(specification),
+                )
+            )
+        ),
+        warnings=(*_warnings(specification, judged, whole.seconds, host), *_unpriced(specification, cost)),
         loading=loading_section(judged),
         calibration=calibration_section(judged),
+        inference=inference(subject, judged, specification.inference),
+        host=host,
     )
+
+
+def _offloaded(host: HostMemorySection) -> float | None:
+    return next((each.amount.middle for each in host.parts if each.name == "offloaded_states"), None)
 
 
 def best_change(subject: Subject, judged: JudgedLayout) -> str | None:
@@ -141,6 +166,7 @@ def computation_section(specification: Specification, judged: JudgedLayout, whol
     subject, training, device = specification.subject, judged.training, judged.machine.device
     roof = Roof(arithmetic(subject, judged)[1], device.memory_bytes_per_second)
     samples = judged.layout.micro_batch if trained_by_gradient(subject) else training.global_batch
+    efficiency, basis = _efficiency(specification, judged, whole)
     lines = roofline(subject, training.sequence, samples, WIDTHS_BYTES[training.precision.activations], roof)
     return ComputationSection(
         training_flops=whole.flops,
@@ -159,7 +185,30 @@ def computation_section(specification: Specification, judged: JudgedLayout, whol
         roofline=lines.points,
         energy_kilowatt_hours=whole.energy_kilowatt_hours,
         average_power_watts=whole.power_watts,
+        steps_alone_seconds=whole.steps_alone,
+        overrun=whole.overrun,
+        efficiency=efficiency,
+        efficiency_basis=basis,
+        wide_mfu_percent=_wide_mfu_percent(judged),
     )
+
+
+def _wide_mfu_percent(judged: JudgedLayout) -> float | None:
+    """Return the utilisation of the 16-bit peak where 8-bit or 4-bit products make it differ."""
+    if judged.mfu is None or judged.wide_mfu is None or judged.wide_mfu < ANOTHER_PEAK * judged.mfu:
+        return None
+    return 100 * judged.wide_mfu
+
+
+def _efficiency(specification: Specification, judged: JudgedLayout, whole: WholeRun) -> tuple[float, str]:
+    """Return the share of the peak rate that products are given by the user, or that the model reaches in a step."""
+    device = judged.machine.device
+    if device.efficiency is not None:
+        return device.efficiency, "as specified"
+    if judged.hfu is not None:
+        return judged.hfu, "estimated"
+    peak = arithmetic(specification.subject, judged)[1] * judged.machine.devices
+    return whole.flops / (whole.seconds.middle * peak), "estimated"
 
 
 def _as_share(judged: JudgedLayout, name: str, seconds: float) -> Interval:
@@ -185,7 +234,15 @@ def _assumptions(specification: Specification, whole: WholeRun) -> Iterator[str]
         yield f"a checkpoint of {saved} every {interval}: the interval that costs least with the expected failures"
 
 
-def _warnings(specification: Specification, judged: JudgedLayout, seconds: Interval) -> Iterator[str]:
+def _of_wider_machines(specification: Specification) -> Iterator[str]:
+    """Yield what is assumed of the machines of the other rows, such as their network."""
+    for devices in specification.device_counts:
+        yield from on(specification, devices).assumptions
+
+
+def _warnings(
+    specification: Specification, judged: JudgedLayout, seconds: Interval, host: HostMemorySection
+) -> Iterator[str]:
     """Yield warnings for the user."""
     device, training = judged.machine.device, judged.training
     if judged.verdict == UNCERTAIN:
@@ -199,6 +256,8 @@ def _warnings(specification: Specification, judged: JudgedLayout, seconds: Inter
         yield f"The catalogue's data of {device.name} have low confidence: {device.source}"
     if training.global_batch % judged.layout.data or judged.layout.data > training.global_batch:
         yield f"A batch of {training.global_batch} is not a multiple of {plural(judged.layout.data, 'replica')}."
+    if host.verdict in {UNCERTAIN, TOO_LARGE}:
+        yield f"A host may have too little memory: it needs {spread(host.needed_bytes, size)}."
     if seconds.middle > YEAR:
         yield "The run takes more than a year."
     if judged.mfu is not None and judged.mfu < POOR:
@@ -214,3 +273,4 @@ def _unpriced(specification: Specification, cost: CostSection) -> Iterator[str]:
 
 YEAR = 365.25 * 86400.0
 POOR = 0.10
+ANOTHER_PEAK = 1.01

@@ -4,8 +4,9 @@ within one major `schema_version`, fields are added but never renamed."""
 from msgspec import Struct, field
 
 from flyball_planner.interval import Interval
+from flyball_planner.models.complexity import Complexity
 
-SCHEMA_VERSION = "1.1"
+SCHEMA_VERSION = "1.2"
 
 
 class NamedAmount(Struct, frozen=True):
@@ -36,6 +37,8 @@ class ModelSection(Struct, frozen=True):
     training_flops_per_sample: float  # forward and backward pass, without recomputation
     tokens_per_sample: int  # 1 if samples are not sequences
     tokens_per_parameter: float | None  # over the complete run; 20 is compute-optimal (Hoffmann et al., 2022)
+    inference_flops_per_sample: float | None = None  # of one prediction; for trees, their comparisons
+    complexity: Complexity | None = None  # None: unknown, as for traced modules
 
 
 class TrainingSection(Struct, frozen=True):
@@ -52,6 +55,8 @@ class TrainingSection(Struct, frozen=True):
     attention: str
     framework: str
     compiled: bool
+    learning_rate: float | None = None  # None: the model is not trained in gradient steps
+    learning_rate_basis: str = ""  # "as specified", or "recommended: …" with the reason
 
 
 class HardwareSection(Struct, frozen=True):
@@ -109,7 +114,7 @@ class MemorySection(Struct, frozen=True):
     peak_stage: str  # pipeline stage with the peak
     peak_moment: str  # moment of the step with the peak
     best_single_change: str | None
-    host_bytes: float | None = None
+    host_bytes: float | None = None  # that one host stores in place of its devices; see also the section `host`
 
 
 class RooflinePoint(Struct, frozen=True):
@@ -126,7 +131,7 @@ class ComputationSection(Struct, frozen=True):
     """The time of the training in seconds, and what limits it."""
 
     training_flops: float  # of the complete run
-    estimated_train_seconds: Interval
+    estimated_train_seconds: Interval  # from start to end, as complete runs go
     estimated_train_time_human: str
     step_seconds: Interval
     step_parts: tuple[NamedAmount, ...]  # seconds
@@ -134,13 +139,20 @@ class ComputationSection(Struct, frozen=True):
     tokens_per_second: float
     mfu_percent: float | None
     hfu_percent: float | None
-    goodput_percent: float
+    goodput_percent: float  # share of the run that its steps take by themselves
     bottleneck: str  # memory-bound, compute-bound, communication-bound, overhead-bound …
     arithmetic_intensity_flops_per_byte: float
     ridge_flops_per_byte: float  # above it, operators are compute-bound
     roofline: tuple[RooflinePoint, ...]
     energy_kilowatt_hours: Interval | None
     average_power_watts: float | None  # per device
+    steps_alone_seconds: Interval | None = None  # the steps without anything between them; None: a single fit
+    overrun: float | None = (
+        None  # how many times longer published runs take than their steps and the known work between
+    )
+    efficiency: float | None = None  # share of the peak rate that matrix products are given, or that the model reaches
+    efficiency_basis: str = ""  # "as specified" or "estimated"
+    wide_mfu_percent: float | None = None  # relative to the 16-bit peak, where narrower products make it differ
 
 
 class ScalingRow(Struct, frozen=True):
@@ -214,6 +226,43 @@ class Rate(Struct, frozen=True):
     samples_per_second: float
 
 
+class GenerationSection(Struct, frozen=True):
+    """Generation by a decoder: the prompt in one pass, then one token of each sequence at a time."""
+
+    sequences: int
+    context_tokens: int  # of each sequence, prompt included
+    prefill_seconds: Interval  # the first pass over a prompt as long as the context
+    seconds_per_token: Interval
+    tokens_per_second: float  # of all sequences
+    limited_by: str  # memory bandwidth or short kernels
+    weight_bytes: float
+    key_value_cache_bytes: float  # of all sequences at the full context
+    key_value_cache_bytes_per_token: float
+    memory_bytes_per_device: Interval
+    most_sequences: int  # that fit at once at this context; 0: not even one
+
+
+class InferenceSection(Struct, frozen=True):
+    """Predictions by the trained model, for example in an evaluation."""
+
+    devices: int  # the fewest that hold the weights
+    flops_per_sample: float  # of the forward pass; for trees, comparisons
+    seconds_per_sample: Interval  # alone
+    batch: int  # samples that are passed together
+    seconds_per_batch: Interval
+    samples_per_second: float  # of such batches
+    generation: GenerationSection | None = None  # None: the model does not generate
+
+
+class HostMemorySection(Struct, frozen=True):
+    """The memory that one host needs, in bytes."""
+
+    parts: tuple[NamedAmount, ...]
+    needed_bytes: Interval
+    capacity_bytes: float | None  # None: not specified
+    verdict: str  # fits, uncertain, does not fit; empty if the capacity is not specified
+
+
 class CorrectionSection(Struct, frozen=True):
     """The correction of one estimate (step or memory) by measured runs."""
 
@@ -261,4 +310,6 @@ class Plan(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     loading: LoadingSection | None = None  # None: nothing is known about data loading
     calibration: CalibrationSection | None = None  # None: no measured runs were given
+    inference: InferenceSection | None = None  # None: no device can hold the model
+    host: HostMemorySection | None = None
     schema_version: str = field(default=SCHEMA_VERSION)

@@ -6,6 +6,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import DeviceKind
+from flyball_planner.memory.adaptations import adaptations
+from flyball_planner.memory.verdict import Fit
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.optimizers import find_optimizer
 from flyball_planner.plan.judged_layout import FITS, JudgedLayout, judge
@@ -93,6 +95,18 @@ def _gain(change: TrainingChange, before: JudgedLayout, after: JudgedLayout) -> 
     return [
         (saved_time + saved_memory + fits_now, PlanRecommendation(change.words, change.because, f"estimated: {effect}"))
     ]
+
+
+def on_adaptation(subject: Subject, judged: JudgedLayout) -> Iterator[PlanRecommendation]:
+    """Recommend LoRA and QLoRA where the training of all weights does not surely fit and theirs does."""
+    if not trained_by_gradient(subject) or judged.verdict == FITS:
+        return
+    device, constants = judged.machine.device, judged.context.learned.constants
+    for each in adaptations(subject, judged.training, judged.layout, device, constants):
+        if each.fit is Fit.YES:
+            because = f"the fullest device then needs {size(each.needed_bytes)} of {size(device.memory_bytes)}"
+            also = f", with {', '.join(each.also)}" if each.also else ""
+            yield PlanRecommendation(each.what[:1].upper() + each.what[1:] + also, because, "the training then fits")
 
 
 def on_size(tokens_per_parameter: float | None) -> tuple[PlanRecommendation, ...]:

@@ -12,7 +12,8 @@ from flyball_planner.plan.plan import RooflinePoint
 NETWORK_NUMBER_BYTES = 2.0  # operators count a network's numbers at two bytes
 MOST_POINTS = 24
 EXCHANGES = ("tensor", "expert", "context", "transfer", "data")  # parts of a step that are communication
-WAITS = {"launch": "host-bound", "bubble": "pipeline-bound"}
+OVERHEADS = ("launch", "fixed")  # kernel launches, and Python between them
+WAITS = {"overhead-bound": OVERHEADS, "pipeline-bound": ("bubble",)}
 WAITING = "waiting_for_data"
 NOTICED = 0.03  # share of a step; if devices wait for data, a faster device only waits longer
 DECISIVE = 1 / 3  # share of a step from which anything but the operators is the bottleneck
@@ -71,15 +72,15 @@ def moved(operator: Operator, samples: float) -> float:
 
 
 def bottleneck(parts: Mapping[str, float], memory_bound_share: float) -> str:
-    """Return the bottleneck: data, communication, host, pipeline, memory or arithmetic."""
+    """Return the bottleneck: data, communication, overhead, pipeline, memory or arithmetic."""
     total = sum(parts.values())
     if total > 0:
         if _share(parts, (WAITING,), total) > NOTICED:
             return "data-bound"
         if _share(parts, EXCHANGES, total) > DECISIVE:
             return "communication-bound"
-        for name, word in WAITS.items():
-            if _share(parts, (name,), total) > DECISIVE:
+        for word, names in WAITS.items():
+            if _share(parts, names, total) > DECISIVE:
                 return word
     return "memory-bound" if memory_bound_share > 0.5 else "compute-bound"
 

@@ -38,7 +38,13 @@ def choose_and_scale(specification: Specification) -> Scaled:
     wider = [Case(training, on(specification, each), shown=1) for each in specification.device_counts]
     batches = [Case(replace(training, global_batch=each), machine, shown=1) for each in specification.batch_sizes]
     cases = {_key(each): each for each in (*wider, *batches)} | {_key(planned): planned}
-    found = choose_each(specification.subject, [*cases.values()], specification.layout, context_of(specification))
+    found = choose_each(
+        specification.subject,
+        [*cases.values()],
+        specification.layout,
+        context_of(specification),
+        specification.choices,
+    )
     choices = dict(zip(cases, found, strict=True))
     choice = choices[_key(planned)]
     if isinstance(choice, InputError):

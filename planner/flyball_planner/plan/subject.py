@@ -1,13 +1,14 @@
 """The plan's sections on the model and its training."""
 
 from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.transformer.added_weights import added_parameters
 from flyball_planner.models.transformer.counts import ParameterCounts, parameters
 from flyball_planner.models.transformer.flops import forward_flops, training_flops
-from flyball_planner.models.transformer.lora import lora_parameters
+from flyball_planner.models.transformer.growth import transformer_complexity
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.plan.plan import Count, ModelSection, TrainingSection
 from flyball_planner.specification.specification import Specification
-from flyball_planner.training import Lora, Method, Training
+from flyball_planner.training import Method, Training
 
 Subject = TransformerShape | ModelCost
 
@@ -20,7 +21,7 @@ def model_section(specification: Specification) -> ModelSection:
     counts = parameters(subject)
     trained = counts.total
     if training.method is not Method.FULL:
-        trained = lora_parameters(subject, training.lora or Lora())
+        trained = added_parameters(subject, training)
     return ModelSection(
         name=specification.model,
         family=f"{subject.kind.value} transformer",
@@ -33,6 +34,8 @@ def model_section(specification: Specification) -> ModelSection:
         training_flops_per_sample=training_flops(subject, training.sequence),
         tokens_per_sample=training.sequence,
         tokens_per_parameter=training.samples * training.sequence / counts.active,
+        inference_flops_per_sample=forward_flops(subject, training.sequence),
+        complexity=transformer_complexity(subject),
     )
 
 
@@ -50,6 +53,8 @@ def _of_cost(cost: ModelCost) -> ModelSection:
         training_flops_per_sample=cost.training_flops,
         tokens_per_sample=1,
         tokens_per_parameter=None,
+        inference_flops_per_sample=cost.inference_flops,
+        complexity=cost.complexity,
     )
 
 
@@ -69,7 +74,9 @@ def _places(counts: ParameterCounts) -> tuple[Count, ...]:
     return tuple(each for each in places if each.parameters)
 
 
-def training_section(subject: Subject, training: Training, steps: int) -> TrainingSection:
+def training_section(
+    subject: Subject, training: Training, steps: int, learning_rate: float | None, basis: str
+) -> TrainingSection:
     """Return the training section, without settings that do not apply to classical models."""
     gradient = trained_by_gradient(subject)
     return TrainingSection(
@@ -84,6 +91,8 @@ def training_section(subject: Subject, training: Training, steps: int) -> Traini
         attention=f"{training.attention.value} attention" if isinstance(subject, TransformerShape) else "",
         framework=training.framework if gradient else "",
         compiled=training.compiled,
+        learning_rate=learning_rate,
+        learning_rate_basis=basis,
     )
 
 

@@ -18,7 +18,9 @@ class WholeRun(Struct, frozen=True):
     """The complete run from start to end."""
 
     steps: int
-    seconds: Interval
+    seconds: Interval  # as complete runs go
+    steps_alone: Interval | None  # None: a single fit
+    overrun: float | None  # see `timing.overrun`
     goodput: float
     flops: float  # needed by the model
     energy_kilowatt_hours: Interval | None
@@ -39,11 +41,14 @@ def whole_run_of(subject: Subject, judged: JudgedLayout) -> WholeRun:
         judged.machine,
         judged.mfu if judged.mfu is not None else 1.0,
         _habits(saved, judged),
+        measured=judged.context.learned.belief is not None,
     )
     known_power = judged.machine.device.power_watts is not None
     return WholeRun(
         steps=steps,
         seconds=run.seconds if gradient else judged.step,
+        steps_alone=run.steps_alone if gradient else None,
+        overrun=run.overrun if gradient else None,
         goodput=run.goodput if gradient else 1.0,
         flops=_flops(subject, training),
         energy_kilowatt_hours=run.energy_joules.times(1 / JOULES_A_KILOWATT_HOUR) if known_power else None,

@@ -2,6 +2,7 @@
 
 _PARTS = {
     "working": "working memory",
+    "key_value_cache": "keys and values (KV cache)",
     "product_workspaces": "workspaces of matrix products",
     "head": "output layer and loss",
     "accumulation": "gradient accumulation",
@@ -20,7 +21,7 @@ _PARTS = {
 
 _BOTTLENECKS = {
     "memory-bound": "memory bandwidth",
-    "host-bound": "kernel launches by the host",
+    "overhead-bound": "overhead (kernel launches and Python between them)",
     "pipeline-bound": "the pipeline bubble",
     "data-bound": "data loading",
 }

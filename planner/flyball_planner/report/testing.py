@@ -3,12 +3,16 @@
 from msgspec.structs import replace
 
 from flyball_planner.interval import Interval
+from flyball_planner.models.complexity import Complexity
 from flyball_planner.plan.plan import (
     Alternative,
     ComputationSection,
     CostSection,
     Count,
+    GenerationSection,
     HardwareSection,
+    HostMemorySection,
+    InferenceSection,
     LayoutSection,
     MemorySection,
     ModelSection,
@@ -53,7 +57,19 @@ def sample_plan(title: str = "GPT-2 XL on eight GPUs") -> Plan:
         title=title,
         model=_model(),
         training=TrainingSection(
-            512, 1024, 30_000_000, 30_720_000_000, 58_594, "adamw", "bf16", "full", "flash", "pytorch", compiled=True
+            512,
+            1024,
+            30_000_000,
+            30_720_000_000,
+            58_594,
+            "adamw",
+            "bf16",
+            "full",
+            "flash",
+            "pytorch",
+            compiled=True,
+            learning_rate=1.5e-4,
+            learning_rate_basis="as specified",
         ),
         hardware=_hardware(),
         layout=_layout(),
@@ -73,7 +89,22 @@ def sample_plan(title: str = "GPT-2 XL on eight GPUs") -> Plan:
         ),
         assumptions=("Attention never writes its scores.",),
         warnings=("The price list is 123 days old.",),
+        inference=_inference(),
+        host=HostMemorySection(
+            (NamedAmount("operating_system", Interval(2e9, 3e9, 4e9)), NamedAmount("training_processes", around(24e9))),
+            around(27e9),
+            1e12,
+            "fits",
+        ),
     )
+
+
+def _inference() -> InferenceSection:
+    """Return the inference of GPT-2 XL on one A100."""
+    generation = GenerationSection(
+        1, 1024, around(0.012), around(0.0028), 357.0, "memory bandwidth", 3.1e9, 3.1e8, 307_200.0, around(4.2e9), 190
+    )
+    return InferenceSection(1, 3.5e12, around(0.013), 8, around(0.1), 80.0, generation)
 
 
 def _model() -> ModelSection:
@@ -90,6 +121,8 @@ def _model() -> ModelSection:
         1.05e13,
         1024,
         20.1,
+        3.5e12,
+        Complexity("O(n·L·(s·d² + s²·d))", "O(L·(s·d² + s²·d))", "Each of L layers multiplies s tokens."),
     )
 
 
@@ -189,6 +222,10 @@ def _computation() -> ComputationSection:
         operators,
         around(210.0),
         345.0,
+        around(262_200.0),
+        1.04,
+        0.44,
+        "estimated",
     )
 
 

@@ -10,11 +10,11 @@ from functools import cached_property
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from flyball_planner.interval import Interval
 from flyball_planner.scaling.laws import CONSTANT, LAWS, Law, Numbers
 from flyball_reports.errors import InputError
-from flyball_reports.figures import percent
 
 FEWEST_SIZES = 3  # two sizes fit every law
 SMALLEST_FIXED_SHARE = 1e-8
@@ -25,8 +25,6 @@ DRIFT_A_DECADE = 0.05  # error of a factor per decade beyond the measurements, f
 DRAWS = 10_000
 SEED = 20_240_901  # fixed, so that repeating a forecast gives the same result
 NEGLIGIBLE = 1e-6  # less probable forms are not drawn
-CLEAR = 0.9  # a law of this probability counts as found
-POOR_FIT = 0.25  # typical error above which no law describes the times
 
 
 class Point(Struct, frozen=True):
@@ -95,23 +93,18 @@ class ScalingFit(Struct, frozen=True, dict=True):
         ends = np.exp(np.quantile(drawn, [0.05, 0.5, 0.95], axis=0))
         return [Interval(float(low), float(middle), float(high)) for low, middle, high in ends.T]
 
-    @property
-    def caveats(self) -> tuple[str, ...]:
-        """Return warnings about the limits of the forecast."""
-        found = []
-        second = sorted(self.probabilities.items(), key=lambda each: -each[1])[:2]
-        if second[0][1] < CLEAR:
-            laws = " or ".join(f"{name} ({percent(share)})" for name, share in second)
-            found.append(f"the law is not clear: {laws}; measure a larger size")
-        if self.error > POOR_FIT:
-            typical = f"typical error {percent(self.error)}"
-            found.append(f"no law describes the times well ({typical}); repeat the runs or look for a cause")
-        fixed = self.likeliest.fixed_share
-        if self.likeliest.law is not CONSTANT and fixed > 0.5:
-            found.append(
-                f"{percent(fixed)} of the largest run does not grow with size; measure a size at which growth dominates"
-            )
-        return tuple(found)
+    def typical_seconds(self, sizes: Sequence[float]) -> list[float]:
+        """Return the times of the most likely form, which is quicker than the middle of all of them."""
+        form = self.likeliest
+        seconds = np.exp(form.log_scale + _log_shape(form, np.array(sizes, dtype=float), self.largest))
+        return [float(each) for each in seconds]
+
+    def of_law(self, name: str) -> "ScalingFit":
+        """Return the fit as if this law were the true one."""
+        kept = [each for each in self.components if each.law.name == name]
+        total = sum(each.weight for each in kept)
+        components = tuple(replace(each, weight=each.weight / total) for each in kept)
+        return ScalingFit(self.points, components, self.error, self.freedom)
 
 
 def fit(points: Sequence[Point]) -> ScalingFit:

@@ -27,15 +27,34 @@ def read_machine(values: Mapping[str, Any], faults: SpecificationFaults) -> Trai
     profile = find_profile(name)
     if profile:  # a profile also names the format to plan for
         found = replace(found, device=replace(found.device, default_format=profile.default_format))
+    if "efficiency" in values:
+        found = replace(found, device=replace(found.device, efficiency=values["efficiency"]))
     return replace(found, host_memory_bytes=memory, host_cores=cores)
 
 
 def _machine(name: str, values: Mapping[str, Any], faults: SpecificationFaults) -> TrainingMachine | None:
     try:
-        return machine(name, values.get("devices"), values.get("devices_per_node"), values.get("network"))
+        found = machine(name, values.get("devices"), values.get("devices_per_node"), values.get("network"))
+        return _of_nodes(name, found, values, faults) if "nodes" in values else found
     except InputError as error:
         faults.add("hardware.device" if not _known(name) else "hardware.network", str(error))
         return None
+
+
+def _of_nodes(
+    name: str, found: TrainingMachine, values: Mapping[str, Any], faults: SpecificationFaults
+) -> TrainingMachine:
+    """Return that many machines; the number of devices may only repeat what follows from it."""
+    nodes, given = values["nodes"], values.get("devices")
+    if given is None:
+        return machine(name, nodes * found.devices_a_node, found.devices_a_node, values.get("network"))
+    if "devices_per_node" not in values and given % nodes == 0:
+        return machine(name, given, given // nodes, values.get("network"))
+    if given != nodes * found.devices_a_node:
+        faults.add(
+            "hardware.nodes", f"{nodes} machines with {found.devices_a_node} devices each are not {given} devices"
+        )
+    return found
 
 
 def _known(name: str) -> bool:

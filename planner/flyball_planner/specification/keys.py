@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 from flyball_planner.catalogue.prices import PROVIDERS
 from flyball_planner.configurations.streaming import Disk
+from flyball_planner.models.transformer.lora import OTHER_NAMES, TARGETS
 from flyball_planner.precision import PRECISIONS
+from flyball_planner.quantisation import QUANTISATIONS
 from flyball_planner.training import Attention, Checkpointing, Method, Offload, Sharding
 from flyball_reports.specification.sections import SectionKey
 from flyball_reports.specification.value_readers import (
@@ -30,6 +32,7 @@ FILE = (
     ),
     SectionKey("scalability", anything(), "other numbers of devices and other batch sizes to compare"),
     SectionKey("loading", anything(), "data loading; default: no step waits for data"),
+    SectionKey("inference", anything(), "how the trained model is used; default: contexts as long as in the training"),
     SectionKey("calibration", anything(), "measured runs that correct the estimates: a file or a list of runs"),
     SectionKey("cost", anything(), "the price of the run"),
     SectionKey("report", anything(), "defaults for the command line's output options"),
@@ -50,11 +53,37 @@ TRAINING = (
     SectionKey("tokens", number(above=0), "tokens in total; 26B is 26 billion"),
     SectionKey("steps", integer(), "optimizer steps in total"),
     SectionKey("optimizer", text(), "the optimizer, in any spelling"),
+    SectionKey("momentum", number(at_least=0, at_most=1), "momentum of sgd"),
+    SectionKey(
+        "learning_rate", number(above=0, at_most=100), "the highest learning rate; default: recommended by size"
+    ),
+    SectionKey(
+        "accumulation",
+        integer(at_most=1e6),
+        "micro-batches per optimizer step; replaces batch_size beside a micro-batch",
+    ),
     SectionKey("precision", choice(PRECISIONS), "number formats of the arithmetic and of what is stored"),
     SectionKey("method", member(Method), "the weights that are trained"),
-    SectionKey("lora_rank", integer(at_most=65536), "rank of LoRA and QLoRA"),
+    SectionKey("lora_rank", integer(at_most=65536), "rank of LoRA, QLoRA and DoRA"),
     SectionKey(
-        "lora_targets", many(choice(("q", "k", "v", "o", "gate", "up", "down"))), "the matrices that LoRA applies to"
+        "lora_targets",
+        many(choice((*TARGETS, "all-linear", *OTHER_NAMES, "all"))),
+        "the matrices that LoRA applies to",
+    ),
+    SectionKey("virtual_tokens", integer(at_most=1e5), "trained tokens of prefix and prompt tuning"),
+    SectionKey("bottleneck_width", integer(at_most=65536), "width of bottleneck adapters"),
+    SectionKey("quantization", choice(("none", *QUANTISATIONS)), "how frozen weights are stored; QLoRA: nf4"),
+    SectionKey("double_quantization", flag(), "false if the scales of 4-bit weights are in fp32 (nf4-plain)"),
+    SectionKey("quantized_output", flag(), "true if the output layer is quantised too"),
+    SectionKey("fp32_rest", flag(), "true if all that is not quantised is in fp32 (prepare_model_for_kbit_training)"),
+    SectionKey("load_in_4bit", flag(), "Hugging Face's name for quantization: fp4 or nf4"),
+    SectionKey("load_in_8bit", flag(), "Hugging Face's name for quantization: int8"),
+    SectionKey("bnb_4bit_quant_type", choice(("nf4", "fp4")), "Hugging Face's name for the 4-bit format"),
+    SectionKey("bnb_4bit_use_double_quant", flag(), "Hugging Face's name for double_quantization"),
+    SectionKey(
+        "bnb_4bit_compute_dtype",
+        choice(("bfloat16", "float16", "float32", "torch.bfloat16", "torch.float16", "torch.float32")),
+        "format in which 4-bit weights are multiplied; it does not change the memory",
     ),
     SectionKey("attention", member(Attention), "flash attention, or scores that are written to memory"),
     SectionKey("compiled", flag(), "true if torch.compile is used"),
@@ -65,12 +94,23 @@ TRAINING = (
     ),
     SectionKey("fp32_gradients", flag(), "true if gradients are accumulated in fp32"),
     SectionKey("fused_loss", flag(), "true if the loss is computed in chunks or fused, without storing all logits"),
+    SectionKey(
+        "evaluation_tokens",
+        integer(at_least=0, at_most=1e9),
+        "tokens per device that evaluations generate between steps, whose keys and values (KV cache) are stored",
+    ),
 )
 
 HARDWARE = (
     SectionKey("device", text(), "an accelerator or processor; see `flyball hardware`"),
     SectionKey("devices", integer(at_most=MOST_DEVICES), "number of devices"),
     SectionKey("devices_per_node", integer(at_most=4096), "devices per machine"),
+    SectionKey("nodes", integer(at_most=MOST_DEVICES), "number of machines, if devices is not given"),
+    SectionKey(
+        "efficiency",
+        number(above=0, at_most=1),
+        "share of the peak rate that matrix products reach; default: estimated by their sizes",
+    ),
     SectionKey("network", text(), "network between machines, such as 400 Gbit/s InfiniBand"),
     SectionKey("host_memory_gb", number(above=0), "memory of one machine"),
     SectionKey("host_cores", integer(at_most=65536), "processor cores of one machine"),
@@ -82,12 +122,18 @@ LAYOUT = (
     SectionKey("interleave", integer(at_most=1024), "model chunks per pipeline stage"),
     SectionKey("context", integer(at_most=4096), "devices that share a sequence (context parallelism)"),
     SectionKey("expert", integer(at_most=4096), "devices that share the experts (expert parallelism)"),
+    SectionKey("data", integer(at_most=MOST_DEVICES), "copies of the model (data parallelism); it must match the rest"),
     SectionKey("micro_batch", integer(), "samples per device and forward pass"),
     SectionKey("sharding", member(Sharding), "states that are divided among data-parallel ranks"),
     SectionKey("shard_group", integer(at_least=0, at_most=MOST_DEVICES), "ranks that share the states; 0: all"),
     SectionKey("sequence_parallel", flag(), "true if norms and dropout are split like tensors"),
     SectionKey("checkpointing", member(Checkpointing), "activations that are recomputed"),
     SectionKey("offload", member(Offload), "data that are stored in the host's memory"),
+)
+
+INFERENCE = (
+    SectionKey("batch_size", integer(at_most=1e6), "requests that are answered at the same time"),
+    SectionKey("context", integer(at_most=1e8), "tokens of a request and its answer"),
 )
 
 LOADING = (
@@ -112,8 +158,11 @@ MEASURED = (
 """Measured results of a run; at least one is required."""
 
 SCALABILITY = (
+    SectionKey("enabled", flag(), "false to compare nothing"),
     SectionKey("devices", many(integer(at_most=MOST_DEVICES)), "numbers of devices to compare"),
     SectionKey("batch_sizes", many(integer()), "batch sizes to compare"),
+    SectionKey("data_parallel", flag(), "false to compare no numbers of devices without model parallelism"),
+    SectionKey("model_parallel", flag(), "false to use no layout that divides the model"),
 )
 
 COST = (
@@ -126,10 +175,15 @@ COST = (
 )
 
 REPORT = (
-    SectionKey("format", choice(("markdown", "json", "html")), "format of the report"),
+    SectionKey("format", choice(("markdown", "json", "html", "table")), "format of the report"),
     SectionKey("output", text(), "file to which the report is written"),
     SectionKey("verbose", flag(), "true to show everything"),
+    SectionKey("plots", flag(), "false to leave out the charts of a page"),
+    SectionKey("recommendations", flag(), "false to leave out the recommendations"),
 )
+
+CHOICES = "choices"
+"""Not a section that users write: restrictions of the search for a layout that other sections state."""
 
 SECTIONS: dict[str, Sequence[SectionKey]] = {
     "model": MODEL,
@@ -137,6 +191,7 @@ SECTIONS: dict[str, Sequence[SectionKey]] = {
     "hardware": HARDWARE,
     "layout": LAYOUT,
     "loading": LOADING,
+    "inference": INFERENCE,
     "scalability": SCALABILITY,
     "cost": COST,
     "report": REPORT,

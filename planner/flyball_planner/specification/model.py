@@ -5,40 +5,32 @@ from functools import cache
 from typing import Any, cast
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
+from msgspec.structs import replace
 
-from flyball_planner.models.cost import ModelCost
-from flyball_planner.models.families import find_family, model_cost, model_names, specification_keys, transformer_shape
-from flyball_planner.models.specification import UnfitKey
+from flyball_planner.models.families import find_family, model_names
+from flyball_planner.models.spellings import key_of, value_of
 from flyball_planner.models.transformer.shape import TransformerKind, TransformerShape
+from flyball_planner.specification.aliases import idle
 from flyball_planner.specification.keys import MODEL, TRAINING
+from flyball_planner.specification.model_families import OF_TRAINING, Model, read_family
 from flyball_reports.errors import InputError, read_fault
-from flyball_reports.specification.problems import unknown
+from flyball_reports.specification.problems import Problem, unknown
 from flyball_reports.specification.sections import SectionKey, SpecificationFaults, read_section
 from flyball_reports.specification.source_value import SourceValue
 
 Files = Callable[[str], str]
 
-OF_TRAINING = {
-    "n": "samples",
-    "batch_size": "batch_size",
-    "epochs": "epochs",
-    "precision": "precision",
-    "sequence": "sequence",
-}
-"""Keys of a model that describe the training, and their names in the section `training`."""
-
-
 AT_LEAST_ONE = frozenset({"layers", "hidden", "heads", "kv_heads", "head_dim", "ffn"})
 LARGEST_DIMENSION = 10**9
 
 
-class Model(Struct, frozen=True):
-    """The model, and what its own keys state about the training."""
+class TrainingKeys(Struct, frozen=True):
+    """The section `model` on the training: its values, the names that it uses, and keys without an effect."""
 
-    name: str
-    subject: TransformerShape | ModelCost
-    training: Mapping[str, Any] = field(default_factory=dict)
+    values: dict[str, Any]
+    written: dict[str, str]
+    idle: tuple[str, ...]
 
 
 def read_model(
@@ -53,7 +45,7 @@ def read_model(
     if "shape" in entry.value:
         return _of_shape(entry.value, faults)
     if "huggingface" in entry.value:
-        return _of_huggingface(entry.value, faults, files)
+        return _of_huggingface(entry.value, sequence, faults, files)
     if "name" not in entry.value:
         faults.add("model.name", "is missing; name one of `flyball models`, or use huggingface: or shape:")
         return None
@@ -68,67 +60,36 @@ def _of_name(keys: Mapping[str, SourceValue], sequence: int | None, faults: Spec
     try:
         family = find_family(name)
     except InputError:
-        return _named(name, keys, faults)
+        return _named(name, keys, sequence, faults)
     given = {key: entry.plain for key, entry in keys.items() if key not in {"name", "huggingface", "shape"}}
-    if sequence and "sequence" in {key.name for key in specification_keys(family.name)} and "sequence" not in given:
-        given["sequence"] = sequence
-    return _of_family(family.name, given, faults)
+    return read_family(family, given, sequence, faults)
 
 
-def _named(name: str, keys: Mapping[str, SourceValue], faults: SpecificationFaults) -> Model | None:
+def _named(
+    name: str, keys: Mapping[str, SourceValue], sequence: int | None, faults: SpecificationFaults
+) -> Model | None:
     # Sixty kinds of configurations take time to import, and most specifications do not need them.
-    from flyball_planner.models.transformer.named_shapes import named_shape, shape_names  # noqa: PLC0415
+    from flyball_planner.models.any_configuration import known_names, named_subject  # noqa: PLC0415
 
+    training = _training_keys(keys, ("name",), faults)
     try:
-        shape = named_shape(name)
+        subject = named_subject(name, training.values.get("sequence") or sequence)
     except InputError:
-        faults.add("model.name", unknown("model", name, (*model_names(), *shape_names())))
+        faults.add("model.name", unknown("model", name, (*model_names(), *known_names())))
         return None
-    return Model(name, shape, _training_keys(keys, ("name",), faults))
+    return Model(name, subject, training.values, training.written, training.idle)
 
 
-def _of_family(name: str, given: dict[str, Any], faults: SpecificationFaults) -> Model | None:
-    """Read a family's keys and report every wrong one: after each fault the rest is read again without it."""
-    reported: set[str] = set()
-    rest = dict(given)
-    while True:
-        try:
-            subject = transformer_shape(name, rest) or model_cost(name, rest)
-            break
-        except UnfitKey as error:
-            if error.key in reported:  # its absence, or its default, is not a second fault
-                return None
-            reported.add(error.key)
-            fault = str(error).removeprefix(f"model {error.model}, key {error.key!r}: ")
-            faults.add(f"model.{error.key}", fault)
-            if error.key not in rest:
-                return None
-            del rest[error.key]
-    if reported:
-        return None
-    return Model(name, subject, _training_values(name, given, subject))
-
-
-def _training_values(name: str, given: Mapping[str, Any], subject: TransformerShape | ModelCost) -> dict[str, Any]:
-    """Return what the model's keys state about the training."""
-    keys = {key.name: key for key in specification_keys(name)}
-    values = {OF_TRAINING[key]: given[key] for key in OF_TRAINING if key in given and key in keys}
-    if find_family(name).shape is None:
-        values.pop("samples", None)  # the cost has its own samples and passes
-        values.pop("epochs", None)
-    if isinstance(subject, ModelCost) and not subject.trained_by_gradient:
-        values.pop("precision", None)  # this is the precision of the data, not of gradient steps
-    return values
-
-
-def _of_huggingface(keys: Mapping[str, SourceValue], faults: SpecificationFaults, files: Files) -> Model | None:
-    from flyball_planner.models.transformer.huggingface.reader import shape_from_huggingface  # noqa: PLC0415
+def _of_huggingface(
+    keys: Mapping[str, SourceValue], sequence: int | None, faults: SpecificationFaults, files: Files
+) -> Model | None:
+    from flyball_planner.models.any_configuration import subject_from_huggingface  # noqa: PLC0415
 
     training = _training_keys(keys, ("name", "huggingface"), faults)
     source = keys["huggingface"]
     try:
         config = _configuration(source, files)
-        shape = shape_from_huggingface(config)
+        subject = subject_from_huggingface(config, training.values.get("sequence") or sequence)
     except OSError as error:
         faults.add("model.huggingface", read_fault(str(source.value), error))
     except (ValueError, OverflowError) as error:
@@ -136,8 +97,9 @@ def _of_huggingface(keys: Mapping[str, SourceValue], faults: SpecificationFaults
     except InputError as error:
         faults.add("model.huggingface", str(error))
     else:
-        name = str(keys["name"].value) if "name" in keys else shape.name or str(config.get("model_type", "transformer"))
-        return Model(name, shape, training)
+        given = subject.name if isinstance(subject, TransformerShape) else subject.model
+        name = str(keys["name"].value) if "name" in keys else given or str(config.get("model_type", "transformer"))
+        return Model(name, subject, training.values, training.written, training.idle)
     return None
 
 
@@ -173,7 +135,8 @@ def _of_shape(keys: Mapping[str, SourceValue], faults: SpecificationFaults) -> M
         )
     if len(faults.problems) > before:
         return None
-    return Model(name, TransformerShape(**{**_defaults(values), **values, "name": name}), training)
+    shape = TransformerShape(**{**_defaults(values), **values, "name": name})
+    return Model(name, shape, training.values, training.written, training.idle)
 
 
 def _defaults(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -213,10 +176,31 @@ def _lowered(words: str) -> str:
 
 def _training_keys(
     keys: Mapping[str, SourceValue], others: tuple[str, ...], faults: SpecificationFaults
-) -> dict[str, Any]:
+) -> TrainingKeys:
     """Read the training keys of a model without own keys, as the section `training` would."""
     readers = {key.name: key for key in TRAINING}
     allowed = [SectionKey(name, readers[key].reader, readers[key].meaning) for name, key in OF_TRAINING.items()]
     named = [key for key in MODEL if key.name in others]
-    found = read_section("model", SourceValue(dict(keys), 0), [*named, *allowed], faults)
-    return {OF_TRAINING[name]: value for name, value in found.items() if name in OF_TRAINING}
+    written, given, unused = dict[str, str](), dict[str, SourceValue](), list[str]()
+    for name, entry in keys.items():
+        key = name if name in others else key_of(name, OF_TRAINING)
+        if key is None and idle(name):
+            unused.append(name)
+            continue
+        written[key or name] = name
+        value = value_of(key or name, entry.value)
+        given[key or name] = SourceValue(value, entry.line) if isinstance(value, str | int) else entry
+    before = len(faults.problems)
+    found = read_section("model", SourceValue(given, 0), [*named, *allowed], faults)
+    faults.problems[before:] = [_as_written(each, written, faults) for each in faults.problems[before:]]
+    values = {OF_TRAINING[name]: value for name, value in found.items() if name in OF_TRAINING}
+    return TrainingKeys(
+        values, {OF_TRAINING[key]: written[key] for key in OF_TRAINING if key in written}, tuple(unused)
+    )
+
+
+def _as_written(problem: Problem, written: Mapping[str, str], faults: SpecificationFaults) -> Problem:
+    """Return a problem of the section `model` under the name that its author wrote."""
+    key = problem.key.removeprefix("model.")
+    path = f"model.{written.get(key, key)}"
+    return replace(problem, key=path, line=faults.line(path))

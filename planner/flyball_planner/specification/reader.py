@@ -7,12 +7,17 @@ from typing import Any
 from flyball_planner.calibration.measured_runs import MeasuredRuns
 from flyball_planner.catalogue.hardware import TrainingMachine
 from flyball_planner.models.cost import ModelCost
+from flyball_planner.specification.batches import complete_batches
+from flyball_planner.specification.canonical_keys import Canonical, canonical
+from flyball_planner.specification.comparison import read_comparison
 from flyball_planner.specification.hardware import read_machine
-from flyball_planner.specification.keys import FILE, SECTIONS
-from flyball_planner.specification.layout import read_layout
+from flyball_planner.specification.keys import CHOICES, FILE, SECTIONS
+from flyball_planner.specification.layout import read_choices, read_layout
 from flyball_planner.specification.loading import read_loading
-from flyball_planner.specification.model import Model, read_model
-from flyball_planner.specification.specification import PriceChoice, ReportChoice, Specification
+from flyball_planner.specification.model import read_model
+from flyball_planner.specification.model_families import Model
+from flyball_planner.specification.remarks import remarks
+from flyball_planner.specification.specification import InferenceChoice, PriceChoice, ReportChoice, Specification
 from flyball_planner.specification.training import Subject, complete
 from flyball_reports.specification.document import read_document
 from flyball_reports.specification.problems import SpecificationError
@@ -22,8 +27,7 @@ from flyball_reports.specification.source_value import SourceValue
 Files = Callable[[str], str]
 """Reads a file that a specification refers to."""
 
-SHORT_FORMS = {"model": "name", "hardware": "device", "scalability": "devices"}
-"""The key of a section that is written as a single value: `hardware: RTX_4090_fp16`."""
+Values = dict[str, dict[str, Any]]
 
 
 def read_specification(text: str, file: str = "specification", files: Files | None = None) -> Specification:
@@ -35,29 +39,25 @@ def read_entry(
     root: SourceValue, file: str = "specification", files: Files | None = None, subject: Subject | None = None
 ) -> Specification:
     """Read a specification from values; a `subject` replaces the section `model`."""
-    root = SourceValue(_expanded(root), root.line)
-    faults = SpecificationFaults([], root)
-    read_section("", root, FILE, faults)
-    found = _resolved(root, faults, files or _no_files, subject)
-    if faults.problems or found is None:
-        raise SpecificationError(faults.problems, file)
+    own = canonical(root)
+    faults = SpecificationFaults([], own.root)
+    sections = own.root.value if isinstance(own.root.value, dict) else {}
+    named = {name: entry for name, entry in sections.items() if name != CHOICES}
+    read_section("", SourceValue(named, own.root.line), FILE, faults)
+    found = _resolved(own, sections, faults, files or _no_files, subject)
+    problems = [*own.problems, *own.as_written(faults.problems)]
+    if problems or found is None:
+        raise SpecificationError(problems, file)
     return found
 
 
-def _expanded(root: SourceValue) -> dict[str, SourceValue]:
-    """Expand short forms."""
-    sections = dict(root.value) if isinstance(root.value, dict) else {}
-    for section, key in SHORT_FORMS.items():
-        entry = sections.get(section)
-        if entry is not None and isinstance(entry.value, str | list):
-            sections[section] = SourceValue({key: entry}, entry.line)
-    return sections
-
-
 def _resolved(
-    root: SourceValue, faults: SpecificationFaults, files: Files, subject: Subject | None
+    own: Canonical,
+    sections: Mapping[str, SourceValue],
+    faults: SpecificationFaults,
+    files: Files,
+    subject: Subject | None,
 ) -> Specification | None:
-    sections = root.value if isinstance(root.value, dict) else {}
     values = {
         name: read_section(name, sections.get(name), keys, faults) for name, keys in SECTIONS.items() if name != "model"
     }
@@ -66,9 +66,14 @@ def _resolved(
     model = Model(_name(subject), subject) if subject else read_model(sections.get("model"), sequence, faults, files)
     if machine is None or model is None:
         return None
-    completed = complete(_joined(values["training"], model, faults), model.subject, machine.device, faults)
+    choices = read_choices(sections.get(CHOICES), values["layout"], faults)
+    joined = _joined(values["training"], model, own, faults)
+    choices = complete_batches(joined, values["layout"], choices, machine, faults)
+    completed = complete(joined, model.subject, machine.device, faults)
     if completed is None:
         return None
+    comparison = read_comparison(values["scalability"])
+    notes = remarks(own, values, model, machine)
     return Specification(
         title=_title(sections, model, machine),
         model=model.name,
@@ -77,13 +82,16 @@ def _resolved(
         machine=machine,
         network=values["hardware"].get("network", ""),
         layout=read_layout(values["layout"], model.subject, completed.training, machine, faults),
-        device_counts=tuple(sorted(set(values["scalability"].get("devices", ())))),
-        batch_sizes=tuple(sorted(set(values["scalability"].get("batch_sizes", ())))),
-        price=PriceChoice(**values["cost"]),
+        choices=comparison.restricted(choices),
+        device_counts=comparison.devices,
+        batch_sizes=comparison.batch_sizes,
+        price=_price(values["cost"], machine),
         loading=read_loading(values["loading"], model.subject, faults),
         measured=_measured(sections, files, faults),
         report=ReportChoice(**values["report"]),
-        assumptions=(*completed.assumptions, *machine.assumptions),
+        learning_rate=joined.get("learning_rate"),
+        inference=InferenceChoice(**values["inference"]) if values["inference"] else None,
+        assumptions=(*completed.assumptions, *machine.assumptions, *notes),
     )
 
 
@@ -103,12 +111,20 @@ def _machine(
     return read_machine(values, faults)
 
 
-def _joined(values: Mapping[str, Any], model: Model, faults: SpecificationFaults) -> dict[str, Any]:
+def _joined(values: Mapping[str, Any], model: Model, own: Canonical, faults: SpecificationFaults) -> dict[str, Any]:
     """Merge the training keys of both sections, which may not contradict each other."""
     for key in sorted(values.keys() & model.training.keys()):
         if values[key] != model.training[key]:
-            faults.add(f"training.{key}", "contradicts the same key of the model; keep one of them")
+            other = own.name(f"model.{model.written.get(key, key)}")
+            faults.add(f"training.{key}", f"contradicts {other}; keep one of them")
     return {**model.training, **values}
+
+
+def _price(values: Mapping[str, Any], machine: TrainingMachine) -> PriceChoice:
+    """Return the price to use: the specification's, else that of a device which has its own."""
+    own = machine.device.usd_per_hour
+    chosen = {"usd_per_device_hour": own} if own is not None and not values else {}
+    return PriceChoice(**{**chosen, **values})
 
 
 def _name(subject: Subject) -> str:

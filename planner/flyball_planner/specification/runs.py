@@ -26,12 +26,23 @@ Files = Callable[[str], str]
 Resolve = Callable[[SourceValue], Specification]
 """Resolves the sections of a specification; raises `SpecificationError`."""
 
-LENGTHS = {"epochs", "samples", "tokens", "steps"}
-"""Keys that a run does not need, because its steps are measured, not its length."""
+UNNEEDED = {
+    "epochs",
+    "samples",
+    "tokens",
+    "steps",
+    "learning_rate",
+    "momentum",
+    "accumulation",
+    "efficiency",
+    "nodes",
+    "data",
+}
+"""Keys that a run does not need: its steps are measured, not its length, and other keys state the rest."""
 SECTION_OF = {
-    **{key.name: "hardware" for key in HARDWARE},
-    **{key.name: "training" for key in TRAINING if key.name not in LENGTHS},
-    **{key.name: "layout" for key in LAYOUT},
+    **{key.name: "hardware" for key in HARDWARE if key.name not in UNNEEDED},
+    **{key.name: "training" for key in TRAINING if key.name not in UNNEEDED},
+    **{key.name: "layout" for key in LAYOUT if key.name not in UNNEEDED},
     **{key.name: "measured" for key in MEASURED},
 }
 COLUMNS = ("run", "model", *SECTION_OF)
@@ -85,10 +96,7 @@ def read_run(row: Row, name: str, line: int, resolve: Resolve) -> MeasuredRun:
     measured = read_section("", SourceValue(_section(row, "measured"), line), MEASURED, faults)
     if faults.problems:
         raise SpecificationError(faults.problems)
-    specification = resolve(_sections(row, line))
-    missing = list(_missing(row, specification, measured))
-    if missing:
-        raise SpecificationError([Problem(line, key, message) for key, message in missing])
+    specification = _resolved(row, line, measured, resolve)
     layout = _layout(row, specification)
     broken = [each.reason for each in _refusals(specification, layout) if each.broken.any()]
     if broken:
@@ -97,6 +105,25 @@ def read_run(row: Row, name: str, line: int, resolve: Resolve) -> MeasuredRun:
     memory = {key: value for key, value in measured.items() if key.endswith("_bytes")}
     subject, training, machine = specification.subject, specification.training, specification.machine
     return MeasuredRun(name, subject, training, machine, layout, seconds, **memory)
+
+
+def _resolved(row: Row, line: int, measured: Mapping[str, Any], resolve: Resolve) -> Specification:
+    """Resolve a run. What it leaves out is reported before a layout that is only impossible with an assumed batch."""
+    try:
+        specification = resolve(_sections(row, line))
+    except SpecificationError as error:
+        if not all(problem.key == "layout" for problem in error.problems):
+            raise
+        _check_missing(row, line, measured, resolve(_sections(row, line, layout=False)))
+        raise
+    _check_missing(row, line, measured, specification)
+    return specification
+
+
+def _check_missing(row: Row, line: int, measured: Mapping[str, Any], found: Specification) -> None:
+    missing = list(_missing(row, found, measured))
+    if missing:
+        raise SpecificationError([Problem(line, key, message) for key, message in missing])
 
 
 def _rows(content: str, file: str) -> Sequence[tuple[Row, int]]:
@@ -139,7 +166,7 @@ def _section(row: Row, section: str) -> dict[str, SourceValue]:
     return {name: entry for name, entry in row.items() if SECTION_OF.get(name) == section}
 
 
-def _sections(row: Row, line: int) -> SourceValue:
+def _sections(row: Row, line: int, *, layout: bool = True) -> SourceValue:
     """Return the keys in the sections of a specification."""
     model = dict[str, SourceValue]()
     given = row.get("model")
@@ -147,7 +174,8 @@ def _sections(row: Row, line: int) -> SourceValue:
         model |= given.value if isinstance(given.value, dict) else {"name": given}
     model |= {name.removeprefix(OF_MODEL): entry for name, entry in row.items() if name.startswith(OF_MODEL)}
     sections: dict[str, Any] = {
-        name: SourceValue(_section(row, name), line) for name in ("hardware", "training", "layout")
+        name: SourceValue(_section(row, name), line)
+        for name in ("hardware", "training", *(("layout",) if layout else ()))
     }
     return SourceValue({"model": SourceValue(model, line), **sections}, line)
 
@@ -187,7 +215,7 @@ def _layout(row: Row, found: Specification) -> ParallelLayout:
 def _refusals(found: Specification, layout: ParallelLayout) -> Any:
     if isinstance(found.subject, ModelCost) and not found.subject.trained_by_gradient:
         return ()
-    return refusals(found.subject, found.training, Layouts.of(layout))
+    return refusals(found.subject, found.training, Layouts.of(layout), chosen=True)
 
 
 def _step_seconds(measured: Mapping[str, Any], found: Specification) -> float | None:

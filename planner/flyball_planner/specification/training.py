@@ -11,7 +11,8 @@ from flyball_planner.models.transformer.counts import parameters
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.optimizers import find_optimizer
 from flyball_planner.precision import PRECISIONS, NumberFormat
-from flyball_planner.training import Attention, Lora, Method, Training
+from flyball_planner.specification.adaptation import read_adaptation
+from flyball_planner.training import Attention, Training
 from flyball_reports.errors import InputError
 from flyball_reports.specification.sections import SpecificationFaults
 
@@ -36,16 +37,18 @@ def complete(
     """Return the complete training; nothing if it has a fault, which is reported."""
     assumed: list[str] = []
     sequence = _sequence(values, subject, assumed)
-    batch = values.get("batch_size") or _usual_batch(subject, assumed)
+    classical = isinstance(subject, ModelCost) and not subject.trained_by_gradient
+    batch = (None if classical else values.get("batch_size")) or _usual_batch(subject, assumed)
     samples = _samples(values, subject, sequence, batch, faults, assumed)
-    _refuse_idle_lora(values, faults)
-    if isinstance(subject, ModelCost) and not subject.trained_by_gradient and "precision" in values:
+    adapted = read_adaptation(values, subject, faults)
+    assumed += adapted.assumptions
+    if classical and "precision" in values:
         faults.add(
             "training.precision",
             "a classical model computes in its data's format; remove this key, or set model.precision",
         )
     try:
-        optimizer = find_optimizer(values.get("optimizer", USUAL_OPTIMIZER))
+        optimizer = find_optimizer(USUAL_OPTIMIZER if classical else _optimizer_name(values))
     except InputError as error:
         faults.add("training.optimizer", str(error))
         return None
@@ -56,16 +59,25 @@ def complete(
         global_batch=batch,
         optimizer=optimizer,
         precision=PRECISIONS[values.get("precision") or usual_precision(device)],
-        method=values.get("method", Method.FULL),
-        lora=_lora(values),
+        method=adapted.method,
+        lora=adapted.lora,
+        quantisation=adapted.quantisation,
+        **{name: values[name] for name in ("virtual_tokens", "bottleneck_width") if name in values},
         attention=values.get("attention") or usual_attention(device),
         compiled=values.get("compiled", False),
         framework=values.get("framework", "pytorch"),
         fp32_gradients=values.get("fp32_gradients", False),
         fused_loss=values.get("fused_loss", False),
+        cached_tokens=values.get("evaluation_tokens", 0),
         samples=samples,
     )
     return Completed(training, tuple(assumed))
+
+
+def _optimizer_name(values: Mapping[str, Any]) -> str:
+    """Return the name of the optimizer; momentum decides whether sgd keeps a moment of each weight."""
+    name = str(values.get("optimizer", USUAL_OPTIMIZER))
+    return "sgd-momentum" if name.casefold() == "sgd" and values.get("momentum") else name
 
 
 def usual_precision(device: ComputeDevice) -> str:
@@ -130,17 +142,3 @@ def _samples(
     tokens = TOKENS_A_PARAMETER * parameters(subject).active
     assumed.append(f"no length given: {TOKENS_A_PARAMETER:g} tokens per parameter (Hoffmann et al., 2022)")
     return max(1, round(tokens / sequence))
-
-
-def _refuse_idle_lora(values: Mapping[str, Any], faults: SpecificationFaults) -> None:
-    if values.get("method", Method.FULL) is Method.FULL:
-        for key in ("lora_rank", "lora_targets"):
-            if key in values:
-                faults.add(f"training.{key}", "has no effect without method: lora or qlora")
-
-
-def _lora(values: Mapping[str, Any]) -> Lora | None:
-    if values.get("method", Method.FULL) is Method.FULL:
-        return None
-    usual = Lora()
-    return Lora(values.get("lora_rank", usual.rank), values.get("lora_targets", usual.targets))

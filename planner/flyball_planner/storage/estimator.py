@@ -87,6 +87,10 @@ class StorageEstimate(Struct, frozen=True):
         return self.storage.middle / 1e9
 
 
+StorageBreakdown = StorageEstimate
+"""The name of an estimate in earlier scripts."""
+
+
 class StorageEstimator(Struct, frozen=True):
     """Estimates storage from a few parameters, or more accurately from the counts of a training."""
 

@@ -48,6 +48,8 @@ def grid(values: Mapping[str, Iterable[Value]]) -> tuple[SweepConfiguration, ...
     empty = [name for name, each in choices.items() if not each]
     if empty or not choices:
         raise InputError(f"a sweep needs at least one value for each name; missing: {', '.join(empty) or 'names'}")
+    for name, each in choices.items():
+        _check_distinct(name, each)
     count = 1
     for each in choices.values():
         count *= len(each)
@@ -55,6 +57,17 @@ def grid(values: Mapping[str, Iterable[Value]]) -> tuple[SweepConfiguration, ...
         raise InputError(f"{count:,} configurations exceed the limit of {MOST_CONFIGURATIONS:,}; pass fewer values")
     combined = itertools.product(*choices.values())
     return tuple(SweepConfiguration.of(dict(zip(choices, each, strict=True))) for each in combined)
+
+
+def _check_distinct(name: str, values: Sequence[Value]) -> None:
+    """Raise `InputError` if a value is given twice; 1 and 1.0 are the same."""
+    seen: set[Value] = set()
+    for value in () if isinstance(values, range) else values:
+        if value in seen:
+            raise InputError(
+                f"{name} has the value {value} twice, so the same configuration would run twice; remove one"
+            )
+        seen.add(value)
 
 
 def usual_grid(

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from flyball_planner.belief import Belief
@@ -37,17 +36,13 @@ class Coefficients(Struct, frozen=True):
     exposed: Coefficient  # share of overlapped communication that still slows the computation
     fixed: Coefficient  # additional seconds per step
     uneven: Coefficient  # share that each doubling of nodes adds to a step
-    pace: Coefficient = 1.0  # factor on the complete step; found by calibration
+    pace: Coefficient = 1.0  # factor on the complete step, for reasons that no other coefficient explains
 
 
 PACE = "pace"
 NAMES = tuple(name for name in Coefficients.__struct_fields__ if name != PACE)
 """Coefficients that are fitted to suites."""
 SCATTER = "scatter"
-PACE_DEVIATION = 0.1
-"""Standard deviation of the logarithm of a cluster's pace. Published suites do not need it because their coefficients
-differ. With this value, five runs of a suite predict its others as well as without; larger ones only widen
-intervals."""
 
 
 def from_logarithms(logarithms: Vector) -> Coefficients:
@@ -64,27 +59,20 @@ def row_by_row(logarithms: Vector) -> Coefficients:
 def fitted(left_out: str = "") -> Belief:
     """Return the belief about the coefficients that the measured suites give, optionally without one suite to judge it.
 
-    A suite that is not part of the fit changes nothing. `python -m flyball_planner.accuracy.fit_timing` writes the
-    file.
+    A cluster that is not part of the fit may also be slower or faster as a whole: its pace varies as the suites' do
+    when each is predicted from the others. A suite that is not part of the fit changes nothing.
+    `python -m flyball_planner.accuracy.fit_timing` writes the file.
     """
     rows = {(row["left_out"], row["name"]): row for row in _rows()}
     suite = left_out if (left_out, SCATTER) in rows else ""
-    chosen = [rows[suite, name] for name in NAMES]
+    pace = rows[left_out if (left_out, PACE) in rows else "", PACE]
+    chosen = [*(rows[suite, name] for name in NAMES), pace]
     return Belief(
-        names=NAMES,
+        names=(*NAMES, PACE),
         middle=np.log([float(row["middle"]) for row in chosen]),
         covariance=np.diag([float(row["deviation"]) ** 2 for row in chosen]),
         scatter=float(rows[suite, SCATTER]["middle"]),
     )
-
-
-def with_pace(belief: Belief) -> Belief:
-    """Return the belief that a calibration starts from: all runs may also be slower or faster by a common factor."""
-    known = len(belief.names)
-    covariance = np.zeros((known + 1, known + 1))
-    covariance[:known, :known] = belief.covariance
-    covariance[known, known] = PACE_DEVIATION**2
-    return replace(belief, names=(*belief.names, PACE), middle=np.append(belief.middle, 0.0), covariance=covariance)
 
 
 def _rows() -> list[dict[str, str]]:

@@ -64,6 +64,16 @@ def all_gather(size: Column, group: RankGroup, fabric: Fabric) -> Column:
     return np.where(others > 0, moved + wait, 0.0)
 
 
+def ring_wait(group: RankGroup, fabric: Fabric) -> Column:
+    """Return the time in which the smallest message passes all ranks of a ring.
+
+    Gathering and scattering have no trees: NCCL only computes sums with them (src/graph/tuning.cc).
+    """
+    nodes = nodes_of(group, fabric)
+    wait = (group.ranks - nodes) * fabric.hop_within + np.where(nodes > 1, nodes, 0) * fabric.hop_between
+    return np.where(group.ranks > 1, wait, 0.0)
+
+
 def all_to_all(size: Column, copies: Column, group: RankGroup, fabric: Fabric) -> Column:
     """Return the time in which every rank sends `size` bytes to `copies` others anywhere.
 

@@ -7,13 +7,15 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from flyball_planner.belief import STEP, Belief, interval
-from flyball_planner.catalogue.hardware import TrainingMachine
+from flyball_planner.catalogue.hardware import ComputeDevice, TrainingMachine
 from flyball_planner.interval import Interval
 from flyball_planner.layouts.layout import Layouts
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.flops import training_flops
 from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_planner.precision import WIDTHS_BYTES, NumberFormat
 from flyball_planner.timing.coefficients import fitted, from_logarithms, row_by_row
+from flyball_planner.timing.device_belief import believed
 from flyball_planner.timing.seconds import PART_NAMES, StepParts, step_seconds
 from flyball_planner.timing.work import Work, repeat
 from flyball_planner.timing.work_builder import build_work
@@ -35,7 +37,8 @@ class StepEstimate(Struct, frozen=True):
     tokens: float
     model_flops: float  # per step, without recomputation
     hardware_flops: Column  # per step, with recomputation
-    peak_flops_per_second: Column  # of all devices, as printed
+    peak_flops_per_second: Column  # of all devices, as printed for the format of the products
+    wide_peak_flops_per_second: Column  # the same, but of 16 bits if the products are narrower
 
     def seconds(self, row: int = 0) -> Interval:
         """Return the interval of one layout's step."""
@@ -58,8 +61,17 @@ class StepEstimate(Struct, frozen=True):
 
     @property
     def mfu(self) -> Column:
-        """Return the model FLOPs utilisation; attention counts in full, as in published figures."""
+        """Return the model FLOPs utilisation; attention counts in full, as in published figures.
+
+        It refers to the peak rate in the format of the products: with 8-bit products to the 8-bit rate, as
+        llm-foundry prints it. torchtitan and DeepSeek refer to the 16-bit rate: see `wide_mfu`.
+        """
         return self.model_flops / (self.middle * self.peak_flops_per_second)
+
+    @property
+    def wide_mfu(self) -> Column:
+        """Return the same relative to the 16-bit rate if products are narrower; it can exceed 1."""
+        return self.model_flops / (self.middle * self.wide_peak_flops_per_second)
 
     @property
     def hfu(self) -> Column:
@@ -95,7 +107,7 @@ def estimate_groups(
     subject: Subject, stretches: Sequence[LayoutGroup], work: Work, belief: Belief | None = None
 ) -> list[StepEstimate]:
     """Estimate the steps of several trainings of one model, whose work is concatenated."""
-    parts, columns = _parts_and_interval(work, belief or fitted())
+    parts, columns = _parts_and_interval(work, belief or believed(stretches[0].machine.device))
     found, start = [], 0
     for each in stretches:
         rows = slice(start, start + len(each.layouts))
@@ -119,7 +131,14 @@ def _estimate(
         model_flops=model,
         hardware_flops=hardware,
         peak_flops_per_second=stretch.layouts.devices * device.rate(training.precision.compute),
+        wide_peak_flops_per_second=stretch.layouts.devices * wide_rate(device, training.precision.compute),
     )
+
+
+def wide_rate(device: ComputeDevice, compute: NumberFormat) -> float:
+    """Return the peak FLOP/s in a format, or in 16 bits if the format is narrower."""
+    narrow = WIDTHS_BYTES[compute] < WIDTHS_BYTES[NumberFormat.FP16]
+    return device.rate(NumberFormat.FP16 if narrow else compute)
 
 
 def step_middle(work: Work, belief: Belief | None = None) -> Column:

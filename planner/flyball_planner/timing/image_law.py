@@ -52,9 +52,14 @@ KINDS: tuple[NetworkKind, ...] = (
 )
 
 
+def kind_of_name(name: str) -> NetworkKind:
+    """Return the kind of networks that a name belongs to."""
+    return next(each for each in KINDS if re.search(each.pattern, name))
+
+
 def image_network(name: str, parameters: int, side: int) -> ModelCost:
     """Return the typical cost of a network of this kind and size."""
-    kind = next(each for each in KINDS if re.search(each.pattern, name))
+    kind = kind_of_name(name)
     scale = (side / PUBLISHED_SIDE) ** 2
     edge = (parameters / kind.layers) ** 0.5
     positions = kind.positions * scale

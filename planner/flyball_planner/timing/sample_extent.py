@@ -1,5 +1,8 @@
 """The length of a transformer's samples, and its number of layers."""
 
+import numpy as np
+from numpy.typing import NDArray
+
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.training import Training
 
@@ -21,3 +24,13 @@ def expert_layers(shape: TransformerShape) -> int:
     if shape.experts is None:
         return 0
     return -(-(shape.layers - shape.experts.first_dense_layers) // shape.experts.every_layers)
+
+
+def stages_by_fullest(shape: TransformerShape, stages: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the number of stages as large as the fullest one that would hold all layers.
+
+    It equals the number of stages if they are equal. A pipeline waits for its fullest stage.
+    """
+    layers = layers_of(shape)
+    held: NDArray[np.float64] = layers / np.ceil(layers / stages)
+    return held

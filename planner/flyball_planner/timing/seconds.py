@@ -5,7 +5,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from flyball_planner.timing.coefficients import Coefficients
-from flyball_planner.timing.collectives import Fabric, all_gather, all_reduce, all_to_all, send
+from flyball_planner.timing.collectives import Fabric, all_gather, all_reduce, all_to_all, ring_wait, send
 from flyball_planner.timing.products import Speed, Unit, products_seconds
 from flyball_planner.timing.work import BATCHED, FLASH, Pass, Schedule, Work
 
@@ -70,7 +70,9 @@ def step_seconds(work: Work, known: Coefficients) -> StepParts:
     head_device = head_forward + head_backward
     head_host = known.launch * work.head.launches * (1 + BACKWARD_LAUNCHES)
     slot, head = longer(device, host), longer(head_device, head_host)
-    gathered = all_gather(states.gathered_bytes + states.scattered_bytes, states.group, fabric)
+    gathered = all_gather(states.gathered_bytes + states.scattered_bytes, states.shards, fabric)
+    gathered = gathered + all_reduce(states.mirrored_bytes, states.replicas, fabric)
+    gathered = gathered + states.messages * ring_wait(states.shards, fabric)
     shared = _added_by_exchange(slot, gathered, states.overlapped, known)
     micro = schedule.micro_batches
     transfer = 2 * schedule.interleave * send(work.transfer.size, work.transfer.group, fabric)

@@ -5,39 +5,46 @@ import numpy as np
 from flyball_planner.layouts.layout import Layouts
 from flyball_planner.precision import WIDTHS_BYTES
 from flyball_planner.timing.collectives import Column, RankGroup
+from flyball_planner.timing.frameworks import FUSED_ACCUMULATION, OVERLAPPING, PLAIN_PYTORCH
 from flyball_planner.timing.work import StateWork
 from flyball_planner.training import Offload, Sharding, Training
 
-OVERLAPPING = frozenset({"pytorch", "megatron", "llm.c"})
-"""Frameworks that reduce gradients during the backward pass; DeepSpeed and old Megatron-LM wait for its end."""
-FUSED_ACCUMULATION = frozenset({"megatron", "deepspeed"})
-"""Frameworks whose products add to the accumulated gradient directly, so it is read and written once."""
 STEP_GRADIENTS = 3.0  # passes per step: read for the norm, read for the update, set to zero
+PASSES = 3.0  # weights are gathered for the forward and the backward pass, and gradients scattered
+GATHERED_PARTS = {"deepspeed": 6.0}
+"""Messages of a layer in one pass: DeepSpeed gathers the weights of each module when it is called, and a transformer's
+layer has four products and two norms; FSDP gathers complete layers."""
 GATHERED_BYTES = 2.0  # per weight that autocast shards in fp32 and gathers in 16 bits
 
 
-def states_of(training: Training, layouts: Layouts, weights: Column, trained: Column) -> StateWork:
-    """Return the work, given one device's weights and trained weights before sharding over data-parallel ranks."""
+def states_of(training: Training, layouts: Layouts, weights: Column, trained: Column, layers: Column) -> StateWork:
+    """Return the work, given one device's weights, trained weights and layers before sharding over data-parallel
+    ranks."""
     precision = training.precision
     weight = WIDTHS_BYTES[precision.weights]
     gradient = 4.0 if training.fp32_gradients else WIDTHS_BYTES[precision.gradients]
     group = np.where(layouts.shard_group > 0, layouts.shard_group, layouts.data)
     stepped = trained / np.where(layouts.sharded(Sharding.ZERO1), group, 1.0)
     several = layouts.data > 1
+    stride, replicas = layouts.tensor * layouts.context, layouts.data / group
     gathers, scatters = layouts.sharded(Sharding.ZERO3) & several, layouts.sharded(Sharding.ZERO2) & several
     again = layouts.micro_batches(training.global_batch) > 1
     hosted = layouts.offload >= list(Offload).index(Offload.OPTIMIZER)
     hosted &= layouts.offload < list(Offload).index(Offload.ACTIVATIONS)
-    sent = GATHERED_BYTES if precision.autocast and training.framework == "pytorch" else weight
+    sent = GATHERED_BYTES if precision.autocast and training.framework in PLAIN_PYTORCH else weight
     return StateWork(
         accumulated_bytes=trained * (2 if training.framework in FUSED_ACCUMULATION else 3) * gradient * again,
         gathered_bytes=2 * weights * sent * gathers,
         scattered_bytes=trained * gradient * scatters,
+        messages=PASSES * layers * GATHERED_PARTS.get(training.framework, 1.0) * gathers,
+        mirrored_bytes=trained * gradient / group * (gathers & (replicas > 1)),
         reduced_bytes=trained * gradient * ~scatters,
-        returned_bytes=trained * np.where(layouts.sharded(Sharding.ZERO1), weight, gradient) * ~scatters,
+        returned_bytes=trained * np.where(layouts.sharded(Sharding.ZERO1), weight, gradient) * ~gathers,
         updated_bytes=stepped * _bytes_per_step(training, weight, gradient) * ~hosted,
         host_bytes=stepped * (gradient + weight) * hosted,
-        group=RankGroup(layouts.data, layouts.tensor * layouts.context),
+        group=RankGroup(layouts.data, stride),
+        shards=RankGroup(np.where(gathers, group, layouts.data), stride),
+        replicas=RankGroup(replicas, stride * group),
         overlapped=np.full(len(layouts), float(training.framework in OVERLAPPING)),
     )
 

@@ -6,6 +6,7 @@ from flyball_planner.layouts.layout import Layouts
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.precision import WIDTHS_BYTES, NumberFormat
 from flyball_planner.timing.collectives import Column
+from flyball_planner.timing.frameworks import PLAIN_PYTORCH
 from flyball_planner.timing.sample_extent import expert_layers, layers_of, sequence_of
 from flyball_planner.training import Attention, Training
 
@@ -56,7 +57,7 @@ def moved_bytes(shape: TransformerShape, training: Training, layouts: Layouts, w
         moved = moved + width * expert_layers(shape) * tokens * copies
     if training.attention is Attention.FLASH:
         return moved
-    eager = EAGER_PASSES if training.framework == "pytorch" else 0.0
+    eager = EAGER_PASSES if training.framework in PLAIN_PYTORCH else 0.0
     passes = SCORE_PASSES + eager + UNFUSED_PASSES * unfused(shape, training, layouts)
     return moved + _score_bytes(shape, training, layouts, passes * width)
 
@@ -96,7 +97,7 @@ def launches(shape: TransformerShape, training: Training, layouts: Layouts) -> C
 
 def unfused(shape: TransformerShape, training: Training, layouts: Layouts) -> Column:
     """Return 1 if scores are materialised and Megatron's softmax is not fused."""
-    if training.attention is Attention.FLASH or training.framework == "pytorch":
+    if training.attention is Attention.FLASH or training.framework in PLAIN_PYTORCH:
         return np.zeros(len(layouts))
     rows = shape.heads / layouts.tensor * layouts.micro_batch
     return (rows % FUSED_SOFTMAX_ROWS > 0).astype(float)

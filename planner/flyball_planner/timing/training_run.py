@@ -3,9 +3,11 @@
 import math
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import ComputeDevice, DeviceKind, TrainingMachine
 from flyball_planner.interval import Interval
+from flyball_planner.timing.overrun import overrun
 
 CHECKPOINT_BYTES_PER_SECOND = 2.0e9
 """Write rate of a node to shared storage: half of EBS io2 or a PCIe 4.0 NVMe SSD (4.2 and 5 GB/s)."""
@@ -37,8 +39,10 @@ class RunEstimate(Struct, frozen=True):
     """The estimate of a complete run."""
 
     steps: float
-    seconds: Interval  # from start to end, including failures
-    goodput: float  # share of that time spent on useful steps
+    seconds: Interval  # from start to end, as complete runs go
+    steps_alone: Interval  # seconds of the steps without anything between them
+    overrun: float  # how many times longer published runs take than their steps and the known work between them
+    goodput: float  # share of the run that its steps take by themselves
     checkpoint_seconds: float  # in total
     checkpoint_seconds_between: float
     lost_seconds: float  # repeated steps and restarts after failures
@@ -54,8 +58,15 @@ def whole_run(
     machine: TrainingMachine,
     mfu: float,
     habits: Habits | None = None,
+    *,
+    measured: bool = False,
+    left_out: str = "",
 ) -> RunEstimate:
-    """Return the run of a number of steps, with everything that happens between them."""
+    """Return the run of a number of steps as complete runs go.
+
+    It adds what is known to happen between steps, and multiplies by what published runs took beyond that. `measured`:
+    the step is corrected by measured runs. `left_out`: a family of published runs that is not used (see `overrun`).
+    """
     known = habits or Habits()
     stepping = step.middle * steps
     failing = machine.devices * DEVICE_FAILURES_AN_HOUR / 3600
@@ -64,12 +75,18 @@ def whole_run(
     checkpointing = write * stepping / between
     useful = stepping * (1 + known.evaluation_share) + checkpointing
     lost = failing * useful * (between / 2 + RESTART_SECONDS)
-    middle = useful + lost + (START_SECONDS if machine.nodes > 1 else START_SECONDS_ALONE)
-    seconds = Interval(middle * (step.low / step.middle), middle, middle * (step.high / step.middle))
+    start = START_SECONDS if machine.nodes > 1 else START_SECONDS_ALONE
+    known_overrun = overrun(machine, step, measured=measured, left_out=left_out)
+    middle = known_overrun.factor * (useful + lost) + start
+    seconds = known_overrun.interval(middle)
+    # A run is not shorter than the least that its steps may take.
+    seconds = replace(seconds, low=min(middle, max(seconds.low, step.low * steps)))
     watts = device_watts(machine.device, mfu)
     return RunEstimate(
         steps=steps,
         seconds=seconds,
+        steps_alone=step.times(steps),
+        overrun=known_overrun.factor,
         goodput=step.middle * steps / middle,
         checkpoint_seconds=checkpointing,
         checkpoint_seconds_between=between,

@@ -12,8 +12,9 @@ from flyball_planner.models.transformer.shape import TransformerKind, Transforme
 from flyball_planner.precision import WIDTHS_BYTES, NumberFormat
 from flyball_planner.timing.best_rates import best_rate
 from flyball_planner.timing.collectives import Column
+from flyball_planner.timing.frameworks import SCATTERING
 from flyball_planner.timing.products import GROUPED, PLAIN, TILE, Places, Products, block_edge
-from flyball_planner.timing.sample_extent import expert_layers, layers_of, sequence_of
+from flyball_planner.timing.sample_extent import expert_layers, layers_of, sequence_of, stages_by_fullest
 from flyball_planner.timing.traffic import (
     COMPILED_LAUNCHES,
     attention_bytes,
@@ -59,12 +60,12 @@ def passes(shape: TransformerShape, training: Training, layouts: Layouts, device
     few_tokens = tokens[first]
     matrices = layer_products(shape, few, few_tokens)
     entering: Column = np.zeros(len(few)) + sum(rows * inner * count for rows, inner, _, count, _ in matrices)
-    nothing, stages = np.zeros(len(layouts)), layouts.pipeline
+    nothing, stages = np.zeros(len(layouts)), stages_by_fullest(shape, layouts.pipeline)
     trained = float(training.method is Method.FULL)
     flash = training.attention is Attention.FLASH
     width = WIDTHS_BYTES[training.precision.activations]
     body = Pass(
-        products=_products(matrices, device, compute, trained, few.pipeline, width, place),
+        products=_products(matrices, device, compute, trained, stages[first], width, place),
         attention_flops=attention_flops(shape, training, layouts) / stages,
         attention_rate=nothing + best_rate(device, wide),
         attention_backward=nothing + (FLASH_BACKWARD if flash else BATCHED_BACKWARD),
@@ -95,12 +96,13 @@ def messages(shape: TransformerShape, training: Training, layouts: Layouts) -> M
     width = WIDTHS_BYTES[training.precision.activations]
     tokens = _tokens(shape, training, layouts)
     hidden = width * tokens * shape.hidden
+    scattered = (layouts.sequence_parallel > 0) | (training.framework in SCATTERING)
     return Messages(
         hidden=hidden,
         routed=hidden / layouts.tensor,
         copies=np.full(len(layouts), float(shape.experts.active if shape.experts else 0)),
         keys=2 * width * tokens * layouts.context * shape.kv_heads * shape.head_dim / layouts.tensor,
-        forwarded=hidden / np.where(layouts.sequence_parallel > 0, layouts.tensor, 1.0),
+        forwarded=hidden / np.where(scattered, layouts.tensor, 1.0),
     )
 
 

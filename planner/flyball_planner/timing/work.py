@@ -49,11 +49,15 @@ class StateWork(Struct, frozen=True):
     accumulated_bytes: Column  # moved to add up the gradients of micro-batches
     gathered_bytes: Column  # complete weights gathered in each pass (ZeRO-3)
     scattered_bytes: Column  # complete gradients reduced after each micro-batch
+    messages: Column  # in which weights are gathered and gradients scattered for each micro-batch
+    mirrored_bytes: Column  # shards of gradients summed over replicas that each have all shards (hybrid sharding)
     reduced_bytes: Column  # complete gradients reduced once per step
     returned_bytes: Column  # what every rank gets back: gradients, or weights that one rank updated
     updated_bytes: Column  # moved by the optimizer
     host_bytes: Column  # to and from the host per step if states are offloaded
     group: RankGroup  # data-parallel ranks
+    shards: RankGroup  # those that share states
+    replicas: RankGroup  # those with the same shard
     overlapped: Column  # 1 if communication overlaps with computation
 
 

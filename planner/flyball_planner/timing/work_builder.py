@@ -13,13 +13,13 @@ from flyball_planner.timing import network, transformer
 from flyball_planner.timing.best_rates import achieved
 from flyball_planner.timing.collectives import Column, Fabric, RankGroup
 from flyball_planner.timing.defaults import ETHERNET, PCIE
+from flyball_planner.timing.frameworks import PLAIN_PYTORCH, TENSOR_OVERLAPPING
 from flyball_planner.timing.products import Unit
-from flyball_planner.timing.sample_extent import expert_layers, layers_of
+from flyball_planner.timing.sample_extent import expert_layers, layers_of, stages_by_fullest
 from flyball_planner.timing.state_work import states_of
 from flyball_planner.timing.work import Exchange, Schedule, Work
 from flyball_planner.training import Attention, Checkpointing, Method, Training
 
-TENSOR_OVERLAPPING = frozenset({"megatron"})  # Transformer Engine overlaps communication with products
 # PyTorch's selective checkpointing stores every second product; Megatron's stores all but attention's
 SELECTIVE_SHARE = 0.5
 STRIDES = {"tensor": (), "expert": (), "context": ("tensor",), "pipeline": ("tensor", "context", "data")}
@@ -46,7 +46,7 @@ def over_machines(work: Work, machines: Sequence[tuple[int, TrainingMachine]]) -
 def _transformer_work(shape: TransformerShape, training: Training, layouts: Layouts, machine: TrainingMachine) -> Work:
     body, head = transformer.passes(shape, training, layouts, machine.device)
     messages = transformer.messages(shape, training, layouts)
-    nothing, stages = np.zeros(len(layouts)), layouts.pipeline
+    nothing, stages = np.zeros(len(layouts)), stages_by_fullest(shape, layouts.pipeline)
     hidden = nothing + float(training.framework in TENSOR_OVERLAPPING)
     layers = layers_of(shape)
     crossings = 2.0 * expert_layers(shape) / stages
@@ -60,7 +60,7 @@ def _transformer_work(shape: TransformerShape, training: Training, layouts: Layo
         copies=messages.copies,
         context=Exchange(messages.keys, layers / stages, _group(layouts, "context"), nothing + 1),
         transfer=Exchange(messages.forwarded, nothing + 1, _group(layouts, "pipeline"), nothing),
-        states=states_of(training, layouts, weights, trained),
+        states=states_of(training, layouts, weights, trained, layers / stages),
         schedule=_schedule(training, layouts),
         unit=_unit(layouts, machine),
         fabric=_fabric(layouts.devices_a_node, machine),
@@ -80,7 +80,9 @@ def _network_work(model: ModelCost, training: Training, layouts: Layouts, machin
         copies=nothing,
         context=unused,
         transfer=Exchange(nothing, nothing, _group(layouts, "pipeline"), nothing),
-        states=states_of(training, layouts, weights, weights),
+        states=states_of(
+            training, layouts, weights, weights, nothing + float(sum(each.repeats for each in model.blocks))
+        ),
         schedule=_schedule(training, layouts),
         unit=_unit(layouts, machine),
         fabric=_fabric(layouts.devices_a_node, machine),
@@ -92,7 +94,7 @@ def _schedule(training: Training, layouts: Layouts) -> Schedule:
     full = layouts.checkpoints(Checkpointing.FULL).astype(float)
     selective = layouts.checkpoints(Checkpointing.SELECTIVE)
     materialised = training.attention is Attention.MATERIALISED
-    every_second = selective & (not materialised and training.framework == "pytorch")
+    every_second = selective & (not materialised and training.framework in PLAIN_PYTORCH)
     return Schedule(
         micro_batches=layouts.micro_batches(training.global_batch),
         stages=layouts.pipeline,

@@ -35,7 +35,7 @@ def test_growth_is_measured_on_a_cluster(tmp_path: Path, capsys: Captured) -> No
         assert run(["scale", *words, "--journal", str(journal), "--dask", "local", "--", *command]) == 0
         document = json.loads(capsys.readouterr().out)
         assert [each["size"] for each in document["measured"]] == [100, 1000, 10_000]
-        assert document["forecast"][0]["seconds"]["low"] <= document["forecast"][0]["seconds"]["high"]
+        assert document["forecast"][0]["range_seconds"]["low"] <= document["forecast"][0]["range_seconds"]["high"]
     parents = (tmp_path / "parents").read_text(encoding="utf-8").split()
     assert len(parents) == 3
     assert str(os.getpid()) not in parents

@@ -55,6 +55,23 @@ def test_the_report_section_sets_what_the_command_line_does_not(tmp_path: Path) 
     assert "<svg" in (tmp_path / "plan.html").read_text(encoding="utf-8")
 
 
+def test_a_report_can_omit_charts_and_recommendations(tmp_path: Path) -> None:
+    """A specification's own choice leaves out both, and nothing else of the page."""
+    text = "model: gpt2\nhardware: RTX_4090_fp16\ntraining: {batch_size: 32, steps: 100}\n"
+    pages = []
+    for report in ("", "report: {include_plots: false, include_recommendations: false}\n"):
+        path = tmp_path / "run.yaml"
+        path.write_text(text + report, encoding="utf-8")
+        assert run(["plan", str(path), "--output", str(tmp_path / "plan.html")]) == 0
+        pages.append((tmp_path / "plan.html").read_text(encoding="utf-8"))
+    complete, short = pages
+    assert "<svg" in complete
+    assert ">Recommendations<" in complete
+    assert "<svg" not in short
+    assert ">Recommendations<" not in short
+    assert ">Host memory<" in short
+
+
 def test_validate_lists_all_faults_of_all_files(example: Path, tmp_path: Path, capsys: Captured) -> None:
     """Also as JSON, for editors."""
     wrong = tmp_path / "wrong.yaml"
@@ -69,17 +86,41 @@ def test_validate_lists_all_faults_of_all_files(example: Path, tmp_path: Path, c
     assert all(problem["line"] for problem in result["problems"])
 
 
-def test_examples_are_listed_printed_and_written(tmp_path: Path, capsys: Captured) -> None:
-    """Existing files are never overwritten."""
-    assert run(["examples"]) == 0
+def test_examples_are_listed_printed_and_written(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without an option all are written to the folder examples; a changed file is only overwritten by --force."""
+    monkeypatch.chdir(tmp_path)
+    assert run(["examples", "--list"]) == 0
     assert all(name in capsys.readouterr().out for name in ("transformer",))
     assert run(["examples", "transformer"]) == 0
     assert capsys.readouterr().out == example_text("transformer")
-    assert run(["examples", "--write", str(tmp_path)]) == 0
-    assert {path.stem for path in tmp_path.iterdir()} == set(example_names())
-    assert run(["examples", "--write", str(tmp_path)]) == 1
+    assert not list(tmp_path.iterdir())
+    assert run(["examples"]) == 0
+    written = capsys.readouterr()
+    assert {path.stem for path in Path("examples").iterdir()} == set(example_names())
+    assert all(f"Wrote examples/{name}.yaml" in written.err for name in example_names())
+    assert "flyball plan examples/transformer.yaml" in written.out
+    changed = Path("examples/transformer.yaml")
+    changed.write_text("model: gpt2\n", encoding="utf-8")
+    assert run(["examples"]) == 1
+    assert "examples/transformer.yaml: changed since it was written, not overwritten" in capsys.readouterr().err
+    assert changed.read_text(encoding="utf-8") == "model: gpt2\n"
+    assert run(["examples", "--force"]) == 0
+    assert changed.read_text(encoding="utf-8") == example_text("transformer")
     assert run(["examples", "tronsformer"]) == 2
     assert "did you mean 'transformer'?" in capsys.readouterr().err
+
+
+def test_examples_are_written_to_a_named_folder(tmp_path: Path, capsys: Captured) -> None:
+    """`--write` names the folder; unchanged files are left as they are."""
+    folder = tmp_path / "new" / "folder"
+    assert run(["examples", "--write", str(folder)]) == 0
+    assert run(["examples", "transformer", "--write", str(folder)]) == 0
+    assert "exists already" in capsys.readouterr().err
+    assert {path.stem for path in folder.iterdir()} == set(example_names())
+    assert run(["examples", "--write", str(folder / "transformer.yaml")]) == 2
+    assert "is a file; name a folder" in capsys.readouterr().err
 
 
 def test_a_part_of_a_models_name_is_answered_with_all_models_that_contain_it(tmp_path: Path, capsys: Captured) -> None:
@@ -251,14 +292,14 @@ def test_storage_is_estimated_by_level(tmp_path: Path, capsys: Captured) -> None
 
 
 def test_growth_is_measured_and_predicted(capsys: Captured) -> None:
-    """A real command runs with growing sizes; the forecast has an interval."""
+    """A real command runs with growing sizes; the forecast has a range, whether or not the times show a law."""
     command = [sys.executable, "-c", "import time; time.sleep(1e-5 * {samples})"]
     words = ["scale", "--sizes", "1000,4000,16000", "--targets", "64k", "--repeats", "1", "--format", "json", "--"]
     assert run([*words, *command]) == 0
     document = json.loads(capsys.readouterr().out)
     (forecast,) = document["forecast"]
     assert forecast["size"] == 64_000
-    assert forecast["seconds"]["low"] <= forecast["seconds"]["middle"] <= forecast["seconds"]["high"]
+    assert forecast["range_seconds"]["low"] <= forecast["range_seconds"]["high"]
     assert run(["scale", "--sizes", "a,b", "--", "true"]) == 2
 
 

@@ -30,7 +30,7 @@ def example(tmp_path: Path) -> Path:
             "run.yaml:3: training.steps: expected an integer of at least 1, not '1:1:1",
         ),
         ("[" * 500_000, "run.yaml:1: not valid YAML: lists and groups are nested more than 20 levels deep"),
-        ("", "run.yaml is empty; `flyball examples --write .`"),
+        ("", "run.yaml is empty; `flyball examples`"),
         ("title: a\n", "run.yaml: model: is missing; expected the model"),
         (
             "model:\n\tname: gpt2\n",

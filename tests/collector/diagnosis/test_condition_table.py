@@ -1,13 +1,14 @@
-"""The state of one kind of condition: a table that skips idle seconds has the same state as one that does not."""
+"""The state of one kind of condition: a table that skips what is idle has the same state as one that does not."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
-from flyball_collector.diagnosis.condition_table import ConditionTable
+from flyball_collector.diagnosis.condition_table import ConditionTable, Places
 from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.kinds import EventKind, Group, Scope, Severity
 from flyball_collector.diagnosis.subject import Subject, subjects
@@ -16,7 +17,8 @@ KIND = EventKind(
     "slow", Group.HEALTH, Scope.HOST, Severity.WARNING, "It is slow.", raise_after_seconds=2, clear_after_seconds=3
 )
 NAMES = [Subject(name) for name in "abc"]
-ORDERS = [subjects(NAMES), subjects(NAMES[:2]), subjects(NAMES[::-1]), subjects(NAMES[1:])]
+IDLE = [Subject(f"idle-{number}") for number in range(12)]  # so that those of the names are few
+ORDERS = [subjects([*names, *IDLE]) for names in (NAMES, NAMES[:2], NAMES[::-1], NAMES[1:])]
 ARRAYS = (
     "raised", "entering", "leaving", "suppressed", "absent", "kept_until", "floor", "since", "reported", "severity",
     "confidence", "seconds_left",
@@ -31,10 +33,14 @@ class NeverIdle(ConditionTable):
         """Return False."""
         return False
 
+    def _places(self, flags: NDArray[np.bool_]) -> Places | slice:
+        del flags
+        return slice(None)
+
 
 @dataclass(frozen=True)
 class Second:
-    """The claims about three hosts in one second, and how the conditions treat them."""
+    """The claims about three hosts in one second, and how the conditions treat them. Others have none."""
 
     order: int
     enters: list[bool]
@@ -66,16 +72,16 @@ SECONDS = st.builds(
 
 def claims(second: Second) -> Claims:
     of = ORDERS[second.order]
-    count = len(of)
+    count, idle = len(of) - len(IDLE), len(IDLE)
     return Claims(
         kind=KIND,
         subjects=of,
-        enters=np.array(second.enters[:count]),
-        stays=np.array(second.stays[:count]),
-        known=None if second.known is None else np.array(second.known[:count]),
-        confidence=np.full(count, 0.9),
-        severity=np.array(second.severity[:count], dtype=np.int8),
-        seconds_left=np.array(second.left[:count]),
+        enters=np.array(second.enters[:count] + [False] * idle),
+        stays=np.array(second.stays[:count] + [False] * idle),
+        known=None if second.known is None else np.array(second.known[:count] + [True] * idle),
+        confidence=np.full(count + idle, 0.9),
+        severity=np.array(second.severity[:count] + [1] * idle, dtype=np.int8),
+        seconds_left=np.array(second.left[:count] + [float("nan")] * idle),
     )
 
 

@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from flyball_planner.accuracy.memory import judge_peak_memory
-from flyball_planner.accuracy.memory_fitting import UNKNOWN_COPIES, UNKNOWN_SPREAD, USUAL_SHARE, fitted_without
+from flyball_planner.accuracy.memory_fitting import SPREADS, USUAL_SHARE, fitted_without
 from flyball_planner.accuracy.memory_mlp import judge_perceptrons
 from flyball_planner.accuracy.memory_rows import estimate_row, matching_interval, measured_bytes
 from flyball_planner.accuracy.model_states import judge_model_states
 from flyball_planner.accuracy.result import Unsuited
+from flyball_planner.accuracy.rows.words import read_precision
 from flyball_planner.accuracy.tables import RowConfiguration, TableRow, Tables, read_tables
 from flyball_planner.memory.constants import CONSTANTS
 from flyball_planner.memory.deepspeed import deepspeed_states_bytes
@@ -52,8 +53,36 @@ def test_the_row_selects_the_kind_of_memory() -> None:
 def test_constants_are_fitted_without_the_judged_suite() -> None:
     """Without another suite the fitted constants have their defaults for unknown values."""
     alone = fitted_without(tables(row("a", LITGPT, "13.5")), "suite")
-    assert (alone.allocator_share, alone.quantised_copies) == (USUAL_SHARE, UNKNOWN_COPIES)
-    assert alone.quantised_spread == UNKNOWN_SPREAD
+    assert alone.allocator_share == USUAL_SHARE
+    assert (alone.omitted_share, alone.whole_spread) == (CONSTANTS.omitted_share, CONSTANTS.whole_spread)
+
+
+def test_what_other_suites_miss_widens_and_moves_the_judged_one() -> None:
+    """If another suite takes more than predicted, predictions rise; if its rows scatter, intervals widen."""
+    columns = {**MEANING, **LITGPT}
+    predicted = estimate_row(RowConfiguration(columns), CONSTANTS).allocated[0].middle / 1e9
+    judged = row("a", LITGPT, str(predicted))
+
+    def others(*factors: float) -> list[TableRow]:
+        return [
+            TableRow(
+                "memory_measured.csv", "b", "other", RowConfiguration(columns), {"mem_value": str(each * predicted)}
+            )
+            for each in factors
+        ]
+
+    assert fitted_without(tables(judged, *others(1.4)), "suite").omitted_share > 0.15
+    assert fitted_without(tables(judged, *others(1.0)), "suite").whole_spread == SPREADS[0]
+    assert fitted_without(tables(judged, *others(0.6, 1.4)), "suite").whole_spread == SPREADS[-1]
+
+
+def test_a_row_may_measure_a_single_part() -> None:
+    """Activations alone are compared with that part; a mixture of parts is refused."""
+    estimate = estimate_row(RowConfiguration(GPT), CONSTANTS)
+    part = matching_interval(RowConfiguration({"component": "activations"}), estimate)
+    assert part.middle == estimate.parts["activations"][0]
+    with pytest.raises(Unsuited, match="not a part"):
+        matching_interval(RowConfiguration({"component": "weights and gradients"}), estimate)
 
 
 def test_an_out_of_memory_run_is_judged_only_by_fit() -> None:
@@ -115,3 +144,23 @@ def test_small_perceptrons_are_judged_by_distance(tmp_path: Path) -> None:
     error = results["peak_memory_above_floor"].median_ape
     assert error is not None
     assert error < 0.15
+
+
+@pytest.mark.parametrize(
+    ("framework", "precision", "method", "autocast"),
+    [
+        ("Hugging Face Trainer", "fp16", "full", True),
+        ("PyTorch 2.3", "bf16 mixed", "pretrain", True),
+        ("LitGPT 0.4", "bf16-mixed", "full", True),
+        ("LitGPT 0.4", "bf16-true", "full", False),
+        ("Hugging Face Trainer", "bf16", "lora", False),
+        ("Hugging Face Trainer, DeepSpeed", "fp16", "full", False),
+        ("Megatron-DeepSpeed", "bf16/fp16 mixed", "pretrain", False),
+    ],
+)
+def test_mixed_precision_is_autocast_where_the_framework_means_it(
+    framework: str, precision: str, method: str, autocast: bool
+) -> None:
+    """Hugging Face's fp16 and Lightning's mixed are torch.autocast; Megatron, DeepSpeed and frozen weights are not."""
+    columns = {"framework": framework, "precision": precision, "method": method}
+    assert read_precision(RowConfiguration(columns)).autocast is autocast

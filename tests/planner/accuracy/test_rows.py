@@ -1,19 +1,24 @@
 """Tests of reading a subject, a training, a layout and a device from the words of a table."""
 
+from collections.abc import Callable
+
 import pytest
 
 from flyball_planner.accuracy.result import Unsuited
-from flyball_planner.accuracy.rows.perceptrons import perceptron
+from flyball_planner.accuracy.rows.perceptrons import perceptron, perceptron_training
 from flyball_planner.accuracy.rows.settings import read_device, read_layout, read_setting, read_training
-from flyball_planner.accuracy.rows.subjects import read_subject
+from flyball_planner.accuracy.rows.subjects import read_sequence, read_subject
+from flyball_planner.accuracy.rows.vocabulary import count
 from flyball_planner.accuracy.rows.words import (
     read_attention,
     read_checkpointing,
+    read_framework,
     read_lora,
     read_method,
     read_offload,
     read_optimizer,
     read_precision,
+    read_shard_group,
     read_sharding,
     step,
 )
@@ -54,6 +59,7 @@ def row_of(**columns: str) -> RowConfiguration:
     [
         ("ZeRO-1", Sharding.ZERO1), ("ZeRO-3; offload none", Sharding.ZERO3), ("ZeRO-0", Sharding.NONE),
         ("FSDP FULL_SHARD", Sharding.ZERO3), ("FSDP2", Sharding.ZERO3), ("FSDP=0", Sharding.NONE),
+        ("DeepSpeed ZeRO stage 2", Sharding.ZERO2),
         ("FSDP SHARD_GRAD_OP", Sharding.ZERO2), ("DDP", Sharding.NONE), ("none", Sharding.NONE), ("", Sharding.NONE),
     ],
 )  # fmt: skip
@@ -128,7 +134,12 @@ def test_lora_is_read_from_recipe_and_notes() -> None:
     """A published recipe gives the target matrices, a note the rank."""
     assert read_method(row_of(method="QLoRA")) is Method.QLORA
     assert "down" in read_lora(RowConfiguration(LITGPT)).targets
-    assert read_lora(row_of(notes="lora_rank 16")).rank == 16
+    assert read_lora(row_of(notes="lora_rank 16", framework="torchtune")).rank == 16
+    own = read_lora(row_of(notes="r=4, targets q_proj, v_proj"))
+    assert (own.rank, own.targets) == (4, ("q", "v"))
+    assert "down" in read_lora(row_of(notes="rank 4, all-linear")).targets
+    stated = row_of(method="QLoRA (nf4), r=64 on all linear layers")
+    assert (read_method(stated), read_lora(stated).rank) == (Method.QLORA, 64)
 
 
 def test_attention_follows_from_the_framework() -> None:
@@ -234,3 +245,82 @@ def test_perceptrons_are_read_layer_by_layer() -> None:
     assert perceptron(row).parameters == 3_560_152
     with pytest.raises(Unsuited, match="layers"):
         perceptron(row_of(input="10"))
+
+
+@pytest.mark.parametrize(
+    ("read", "columns", "reason"),
+    [
+        (read_method, {"method": "AdaLoRA"}, "method is 'adalora': 'adalora' is not understood"),
+        (read_method, {"method": "prompt tuning, soft"}, "'prompt' is not understood"),
+        (read_method, {"method": "LoRA-FA r=8"}, "'fa' is not understood"),
+        (read_method, {"method": "DPO"}, "'dpo' is not understood"),
+        (read_lora, {"method": "LoRA"}, "neither LoRA's matrices nor a known recipe"),
+        (read_lora, {"notes": "targets q, v"}, "no rank of LoRA"),
+        (read_lora, {"framework": "LitGPT secret-9b/lora.yaml"}, "nor a known recipe"),
+        (read_precision, {"precision": "auto"}, "precision is 'auto': no known format"),
+        (read_precision, {"precision": "mixed"}, "no known format"),
+        (read_precision, {"precision": "fp64"}, "no known format"),
+        (read_precision, {"precision": "int4", "method": "full"}, "'int4' is only understood as the 4-bit weights"),
+        (read_precision, {"precision": "int8", "method": "QLoRA"}, "'int8' is only understood as the 4-bit weights"),
+        (read_precision, {}, "the row has no precision"),
+        (read_checkpointing, {"act_ckpt": "every 2 layers"}, "understood are none, selective and full"),
+        (read_checkpointing, {"act_ckpt": "auto"}, "understood are none"),
+        (read_sharding, {"zero_or_fsdp": "ZeRO-Infinity"}, "understood are DDP, ZeRO-0 to ZeRO-3 and FSDP"),
+        (read_sharding, {"zero_or_fsdp": "ZeRO-5"}, "understood are DDP"),
+        (read_sharding, {"zero_or_fsdp": "ZeRO++ 3"}, "understood are DDP"),
+        (read_sharding, {"zero_or_fsdp": "Gemini"}, "understood are DDP"),
+        (read_shard_group, {"zero_or_fsdp": "FSDP HYBRID_SHARD"}, "the number of ranks"),
+        (read_offload, {"zero_or_fsdp": "ZeRO-3 offload nvme"}, "whole"),
+        (read_offload, {"zero_or_fsdp": "ZeRO-2 offload ratio 0.4"}, "whole"),
+        (read_optimizer, {"optimizer": "GaLore AdamW"}, "'galore' is not understood"),
+        (read_optimizer, {"optimizer": "Sophia"}, "'sophia' is not understood"),
+        (read_optimizer, {"optimizer": "AdamW 4-bit"}, "'4' is not understood"),
+        (read_optimizer, {"optimizer": "Lion 8bit"}, "no known optimizer"),
+        (read_optimizer, {"mem_meaning": "peak"}, "the row has no optimizer"),
+        (read_attention, {"attention": "linear"}, "understood are flash attention and stored scores"),
+        (read_framework, {"framework": "Unsloth"}, "how it keeps weights and buffers is not known"),
+        (read_framework, {"framework": "MaxText (JAX)"}, "is not known"),
+        (read_sequence, {"seq_len_or_input": "4096 unpacked"}, "the length of the samples is not stated"),
+        (read_sequence, {"seq_len_or_input": "512-2048"}, "the length of the samples is not stated"),
+        (read_layout, {"n_gpus": "8", "tp": "auto", "micro_batch": "1"}, "tp is 'auto': expected a number"),
+        (read_layout, {"n_gpus": "8-16", "micro_batch": "1"}, "n_gpus is '8-16'"),
+        (read_layout, {"micro_batch": "1"}, "the row has no number of devices"),
+        (read_layout, {"n_gpus": "8", "tp": "2", "dp": "2", "micro_batch": "1"},
+         "8 devices are not 2×1×1 of a model × 2"),
+        (read_layout, {"n_gpus": "8", "micro_batch": "auto"}, "micro_batch is 'auto'"),
+        (read_layout, {"n_gpus": "8"}, "the row has no batch"),
+        (read_layout, {"n_gpus": "8", "global_batch": "64"}, "neither a micro-batch nor the steps of accumulation"),
+        (read_layout, {"n_gpus": "8", "global_batch": "60", "grad_accum": "2"}, "is not a multiple of 8 replicas"),
+        (read_layout, {"n_gpus": "8", "micro_batch": "1", "sequence_parallel": "ulysses"}, "expected true or false"),
+        (read_subject, {"model": "GPT", "hidden": "512", "n_layers": "2", "vocab": "99", "seq_len_or_input": "64"},
+         "the row has no heads"),
+        (perceptron_training, {"batch": "8", "precision": "fp32"}, "the row has no optimizer"),
+        (perceptron_training, {"batch": "auto", "precision": "fp32", "optimizer": "Adam"}, "batch is 'auto'"),
+    ],
+)  # fmt: skip
+def test_what_is_not_understood_is_refused(
+    read: Callable[[RowConfiguration], object], columns: dict[str, str], reason: str
+) -> None:
+    """A word, a range or a gap that a reader does not understand refuses the row with the reason, without a guess."""
+    with pytest.raises(Unsuited) as caught:
+        read(RowConfiguration(columns))
+    assert reason in str(caught.value)
+
+
+def test_an_accumulated_batch_gives_the_micro_batch() -> None:
+    """Without a micro-batch, it is the batch of a step over replicas and accumulation."""
+    row = row_of(n_gpus="8", tp="2", global_batch="64", grad_accum="4")
+    assert read_layout(row).micro_batch == 4
+
+
+def test_few_bits_are_those_of_frozen_weights() -> None:
+    """In QLoRA, NF4 is the format of frozen weights, and products are in 16 bits."""
+    found = read_precision(row_of(precision="bnb.nf4, bf16-true", method="qlora"))
+    assert found.compute is NumberFormat.BF16
+    assert read_precision(row_of(precision="nf4", method="QLoRA")).compute is NumberFormat.BF16
+
+
+def test_numbers_may_have_a_remark() -> None:
+    """A number at the beginning of a cell counts; an empty cell is the given default."""
+    assert count(row_of(tp="8 (of 16)"), "tp", 1) == 8
+    assert count(row_of(), "tp", 1) == 1

@@ -115,11 +115,12 @@ def test_megatron_bridge_reduces_gradients_in_16_bits() -> None:
 
 
 def test_megatron_bridge_25_09_means_8_bits() -> None:
-    """Megatron-Bridge's table of release 25.09 lists 8-bit runs. An empty precision means 16 bits."""
+    """Megatron-Bridge's table of release 25.09 lists 8-bit runs; a row without any precision is not guessed."""
     bridge = {**CORE, "framework": "Megatron-Bridge 25.09", "gpu": "DGX-H100"}
     without_column = run_of(RowConfiguration({**bridge, "precision": "not in table (25.09)"}))
     assert without_column.training.precision.compute is NumberFormat.FP8
-    assert run_of(RowConfiguration({**bridge, "precision": ""})).training.precision.compute is NumberFormat.BF16
+    with pytest.raises(Unsuited, match="no precision"):
+        run_of(RowConfiguration({**bridge, "precision": ""}))
 
 
 @pytest.mark.parametrize(("precision", "fused"), [("amp fp16", True), ("tf32", False), ("fp32", False)])

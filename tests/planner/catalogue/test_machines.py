@@ -72,8 +72,20 @@ def test_an_unknown_network_is_a_stated_assumption() -> None:
     halves = machine("A100", 64, devices_a_node=4).between_nodes
     assert halves is not None
     assert halves.bytes_per_second == 25e9
-    assert "10GbE" in machine("4090", 16).assumptions[0]
+    assert "10GbE" in machine("4090", 16).assumptions[1]
     assert machine("A100", 64, network=DeviceLink("own", 1e9)).assumptions == ()
+
+
+def test_single_card_machines_are_joined_by_an_assumed_network() -> None:
+    """One card per machine means a network between all cards; several desktop cards together are an assumption."""
+    spread, together = machine("RTX 3060", 8, devices_a_node=1), machine("RTX 3060", 8)
+    assert (spread.nodes, together.nodes) == (8, 1)
+    assert spread.between_nodes is not None
+    assert spread.between_nodes.bytes_per_second == 1.25e9
+    assert [text for text in spread.assumptions if "10GbE" in text]
+    assert [text for text in together.assumptions if "devices_per_node" in text]
+    assert machine("RTX 3060", 1).assumptions == ()
+    assert not [text for text in machine("A100", 8).assumptions if "devices_per_node" in text]
 
 
 def test_a_cloud_instance_is_a_machine() -> None:

@@ -119,3 +119,28 @@ def test_data_files_are_well_formed() -> None:
             assert None not in row, (file.name, row)
             assert None not in row.values(), (file.name, row)
             assert row.get("source", "profiles have a device's"), (file.name, row)
+
+
+@pytest.mark.parametrize(
+    ("limited", "full"), [("H800", "H100 SXM"), ("A800", "A100 SXM 80GB"), ("A800 40GB", "A100 40GB")]
+)
+def test_cards_for_export_differ_in_their_links(limited: str, full: str) -> None:
+    """They have the rates, memory and power of the full card, and a slower link within a node."""
+    one, other = find_device(limited), find_device(full)
+    assert one.within_node is not None
+    assert other.within_node is not None
+    assert one.within_node.bytes_per_second == 200e9 < other.within_node.bytes_per_second
+    assert one.flops_per_second == other.flops_per_second
+    assert (one.memory_bytes, one.memory_bytes_per_second, one.power_watts) == (
+        other.memory_bytes,
+        other.memory_bytes_per_second,
+        other.power_watts,
+    )
+
+
+def test_the_h20_is_an_h100_with_little_arithmetic() -> None:
+    """The H20 has the H100's link, more memory, and about a seventh of its 16-bit rate."""
+    small, full = find_device("H20"), find_device("H100 SXM")
+    assert small.within_node == full.within_node
+    assert small.memory_bytes > full.memory_bytes
+    assert small.rate(NumberFormat.BF16) / full.rate(NumberFormat.BF16) == pytest.approx(0.15, abs=0.01)

@@ -13,6 +13,8 @@ from flyball_planner.plan.make import make_plan
 from flyball_planner.specification.reader import read_specification
 from flyball_reports.errors import InputError
 
+FEWEST_WORDS = 4
+
 
 @pytest.fixture(scope="module", params=[("RTX_4090_fp16", 1), ("GTX_1660Ti_fp32", 1), ("A100_80GB_fp16", 8)])
 def found(request: pytest.FixtureRequest) -> tuple[Configuration, ...]:
@@ -35,11 +37,41 @@ def test_every_limit_is_met_or_listed_as_missed(found: tuple[Configuration, ...]
             ("micro-batch", bounds.micro_batch, each.training.micro_batch),
             ("sequence", bounds.sequence, each.training.sequence),
             ("time", bounds.seconds, each.expected.seconds.middle),
-            ("tokens a parameter", bounds.tokens_per_parameter, each.training.tokens_per_parameter),
+            ("tokens per parameter", bounds.tokens_per_parameter, each.training.tokens_per_parameter),
         ):
             assert (name in missed) is not (0.99 * span.low <= value <= 1.01 * span.high), (each.name, name)
-        if each.expected.power_share is not None and "power" not in missed:
+        if "power" not in missed:
+            assert each.expected.power_share is not None
             assert bounds.power_share.holds(round(each.expected.power_share, 2))
+        assert ("memory" in missed) is (each.expected.memory_share < bounds.least_memory_share)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["RTX_3060_fp16", "H200", "TPU_v4_pod", "M1_Pro", "CPU_8C_3.5Ghz_baseline"],
+)
+def test_every_missed_limit_has_its_reason(name: str) -> None:
+    """On devices of every kind, each missed limit has a reason, with the value that was reached."""
+    for each in configure(machine(name)):
+        reasons = [bound.because for bound in each.missed]
+        assert all(len(reason.split()) >= FEWEST_WORDS for reason in reasons), reasons
+        assert all(bound.reached and bound.wanted for bound in each.missed)
+
+
+def test_an_extreme_configuration_uses_the_memory_or_shows_why_not(found: tuple[Configuration, ...]) -> None:
+    """Nine tenths of the memory are used, or the reason has the figure that stops a larger micro-batch or model."""
+    (extreme,) = (each for each in found if each.name == "extreme")
+    (why,) = [bound.because for bound in extreme.missed if bound.bound == "memory"] or [""]
+    assert extreme.expected.memory_share >= 0.9 or any(letter.isdigit() for letter in why)
+
+
+def test_an_unknown_power_is_a_missed_limit() -> None:
+    """A device without a nominal power gets the reason, and no power."""
+    quiet = replace(find_device("RTX_4090_fp16"), name="quiet", power_watts=None)
+    (each,) = configure(machine(quiet), [CONSERVATIVE])
+    (power,) = [bound for bound in each.missed if bound.bound == "power"]
+    assert power.because == "the catalogue has no nominal power of quiet"
+    assert each.expected.power_share is None
 
 
 def test_each_configuration_can_be_planned(found: tuple[Configuration, ...]) -> None:

@@ -110,10 +110,17 @@ def test_an_impossible_search_is_an_error_with_the_reason() -> None:
 
 
 def test_the_reason_is_the_decisive_rule() -> None:
-    """Seven devices cannot divide 32 samples; other rules that candidates also break are not the reason."""
-    found = search_layouts(GPT2, replace(SMALL, global_batch=32), machine("H100 SXM", 7))
+    """Eleven devices cannot divide 32 samples; other rules that candidates also break are not the reason."""
+    found = search_layouts(GPT2, replace(SMALL, global_batch=32), machine("H100 SXM", 11))
     with pytest.raises(InputError, match="a global batch of 32 is not a multiple"):
         _ = found.first
+
+
+def test_the_layout_of_llama_3_is_found() -> None:
+    """405 B parameters on 16,384 H100 get 8-way tensor and 16-way pipeline parallelism, as in the published run."""
+    training = Training(8192, 2048, find_optimizer("adamw"))
+    best = search_layouts(named_shape("llama-3.1-405b"), training, machine("H100 SXM", 16_384)).first
+    assert (best.tensor, best.pipeline, best.data) == (8, 16, 128)
 
 
 def test_choices_are_kept() -> None:

@@ -143,7 +143,13 @@ def test_integers_have_several_notations(value: object) -> None:
         ("pca_svd", {"n": 5, "p": 5, "k": 6}, "k", None, "there are no 6 components"),
         ("xgboost_like", {"n": 5, "p": 5, "library": "h2o", "device": "gpu"}, "library", None, "does not support gpu"),
         ("transformer_decoder", {"hidden": 100, "heads": 3}, "heads", None, "3 does not divide a width of 100"),
-        ("transformer_decoder", {"d_model": 64, "hidden": 64}, "hidden", None, "is another name for hidden"),
+        (
+            "transformer_decoder",
+            {"d_model": 64, "hidden": 32},
+            "hidden",
+            None,
+            "contradicts d_model, another name for it",
+        ),
     ],
 )
 def test_a_mistake_is_reported_with_its_key(

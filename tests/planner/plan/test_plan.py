@@ -131,7 +131,7 @@ def test_the_roofline_separates_memory_from_arithmetic() -> None:
     assert bottleneck({"forward": 1.0, "data": 2.0}, 0.1) == "communication-bound"
     assert bottleneck({"forward": 1.0}, 0.6) == "memory-bound"
     assert bottleneck({"forward": 1.0}, 0.4) == "compute-bound"
-    assert bottleneck({"forward": 1.0, "launch": 2.0}, 0.4) == "host-bound"
+    assert bottleneck({"forward": 1.0, "launch": 2.0}, 0.4) == "overhead-bound"
 
 
 def test_equal_specifications_give_equal_plans() -> None:
@@ -151,3 +151,60 @@ def test_a_classical_model_computes_in_its_own_format() -> None:
         max(each.flops_per_second for each in double.computation.roofline) <= double.hardware.flops_per_second * 1.0001
     )
     assert double.computation.ridge_flops_per_byte == single.computation.ridge_flops_per_byte / 2
+
+
+def test_a_plan_separates_its_steps_from_the_complete_run() -> None:
+    """Time, cost, goodput and the row of the same size all describe the complete run; the steps alone are shorter."""
+    text = GPT.format(device="A100_80GB_fp16", devices=8, more="") + "scalability: {devices: [8]}\n"
+    plan = planned(text + "cost: {usd_per_device_hour: 3}\n")
+    computed, alone = plan.computation, plan.computation.steps_alone_seconds
+    assert alone is not None
+    assert computed.overrun is not None
+    assert computed.estimated_train_seconds.middle > computed.overrun * alone.middle
+    assert computed.estimated_train_seconds.low >= alone.low
+    assert computed.goodput_percent == pytest.approx(100 * alone.middle / computed.estimated_train_seconds.middle)
+    assert plan.cost.cost_usd is not None
+    for end in ("low", "middle", "high"):
+        hours = getattr(computed.estimated_train_seconds, end) / 3600
+        assert getattr(plan.cost.cost_usd, end) == pytest.approx(8 * 3 * hours)
+    assert plan.scaling_devices[0].train_seconds == computed.estimated_train_seconds
+
+
+def test_a_fit_has_no_overrun() -> None:
+    """A classical model is fitted in one go, so nothing lies beyond its steps."""
+    plan = planned("model: {name: kmeans, n: 1e6, p: 50}\nhardware: CPU_8C_3.5Ghz_baseline\n")
+    assert plan.computation.steps_alone_seconds is None
+    assert plan.computation.overrun is None
+    assert plan.computation.efficiency is not None
+
+
+def test_adapters_are_recommended_where_all_weights_do_not_fit() -> None:
+    """Llama 2 7B does not fit into 24 GB, but QLoRA does, with its figure; a training that fits gets no such advice."""
+    text = "model: llama-2-7b\nhardware: RTX_4090_fp16\ntraining: {{batch_size: 8, sequence: 1024, steps: 10{}}}\n"
+    advice = [each for each in planned(text.format("")).recommendations if "QLoRA" in each.change]
+    assert len(advice) == 1
+    assert "GiB of 24.0 GiB" in advice[0].because
+    fitting = planned(text.format(", method: qlora"))
+    assert fitting.memory.verdict == "fits"
+    assert not any("LoRA" in each.change for each in fitting.recommendations)
+
+
+def test_a_users_efficiency_changes_the_time_and_is_shown() -> None:
+    """With a given efficiency, the section states it and products take the time that follows."""
+    text = (
+        "model: gpt2-xl\nhardware: {{device: A100_80GB_fp16, efficiency: {}}}\ntraining: {{batch_size: 64, steps: 9}}\n"
+    )
+    slow, fast = (planned(text.format(each)).computation for each in (0.2, 0.6))
+    assert (slow.efficiency, slow.efficiency_basis) == (0.2, "as specified")
+    assert slow.step_seconds.middle > 1.8 * fast.step_seconds.middle
+    assert gpt().computation.efficiency_basis == "estimated"
+
+
+def test_the_network_of_other_rows_is_an_assumption() -> None:
+    """Cards of single machines need a network for the rows with several of them, which nobody specified."""
+    text = "model: gpt2\nhardware: {device: RTX_3060_fp16, devices_per_node: 1}\ntraining: {batch_size: 64, steps: 9}\n"
+    alone = planned(text)
+    several = planned(text + "scalability: {devices: [1, 2, 4]}\n")
+    assert not any("network" in each for each in alone.assumptions)
+    assert any("no network between nodes given" in each for each in several.assumptions)
+    assert len(set(several.assumptions)) == len(several.assumptions)

@@ -46,9 +46,20 @@ def test_markdown_starts_with_the_verdict(verbose: bool) -> None:
     """The summary has time, cost, memory and bottleneck; all tables are well formed."""
     text = render(sample_plan(), ReportFormat.MARKDOWN, verbose=verbose)
     summary = text.split("## ")[0]
-    for words in ("3 days 5 h on 8 × A100-SXM4-80GB", "$1,226", "fits", "| Limited by | compute |", "210 kWh"):
+    time = "3 days 5 h (2 days 21 h … 3 days 12 h) on 8 × A100-SXM4-80GB; the steps alone 3 days 1 h"
+    for words in (time, "$1,226", "fits", "| Limited by | compute |", "210 kWh"):
         assert words in summary
-    for title in ("Warnings", "Model", "Hardware", "Layout", "Memory", "Computation", "Scalability", "Cost"):
+    for title in (
+        "Warnings",
+        "Model",
+        "Hardware",
+        "Layout",
+        "Memory",
+        "Host memory",
+        "Computation",
+        "Inference",
+        "Cost",
+    ):
         assert f"\n## {title}\n" in text
     assert ("offloaded" in text) is verbose
     tables = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]

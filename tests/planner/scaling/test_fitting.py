@@ -101,25 +101,6 @@ def test_a_forecast_is_reproducible() -> None:
     assert fit(points).seconds(1e8) == fit(points).seconds(1e8)
 
 
-def test_unclear_laws_have_a_caveat() -> None:
-    """Sizes that are too close cannot separate n from n log n, which is a caveat of the fit."""
-    points = [Point(size, size * 1e-3 * factor) for size in (1000, 1200, 1500) for factor in (0.9, 1.0, 1.1)]
-    caveats = fit(points).caveats
-    assert any("not clear" in caveat and "larger size" in caveat for caveat in caveats)
-
-
-def test_times_without_a_law_have_a_caveat() -> None:
-    """Irregular times fit no law."""
-    points = [Point(size, seconds) for size, seconds in zip(SIZES, (1.0, 9.0, 0.5, 7.0), strict=True)]
-    assert any("no law describes" in caveat for caveat in fit(points).caveats)
-
-
-def test_a_large_fixed_share_has_a_caveat() -> None:
-    """If most of the largest run does not grow with the size, the fit has a caveat."""
-    found = fit(_measured("O(n)", noise=0.005, seed=2, fixed=0.8))
-    assert any("does not grow" in caveat for caveat in found.caveats)
-
-
 @pytest.mark.parametrize(
     ("points", "message"),
     [

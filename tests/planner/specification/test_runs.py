@@ -105,6 +105,38 @@ def test_an_unusable_run_is_refused_with_its_reason(cells: str, reason: str) -> 
     assert "hardware." not in refused.reason
 
 
+def test_a_missing_batch_is_named_before_an_impossible_layout() -> None:
+    """A layout that an assumed batch would break is not the reason: the batch is missing."""
+    found = read(row("gpt2,A100,8,,1024,12,1", "model,device,devices,batch_size,sequence,micro_batch,step_seconds"))
+    (refused,) = found.refused
+    assert refused.reason == "batch_size: is missing; expected the samples per optimizer step over all devices"
+
+
+@pytest.mark.parametrize(
+    ("column", "word", "expected"),
+    [
+        ("method", "adalora", "expected one of full, lora"),
+        ("batch_size", "auto", "expected an integer"),
+        ("precision", "posit16", "expected one of fp32"),
+        ("offload", "nvme", "expected one of none, optimizer"),
+        ("sharding", "zero9", "expected one of none, zero1"),
+        ("checkpointing", "every-2", "expected one of none, selective"),
+        ("optimizer", "galore", "there is no optimizer named"),
+        ("attention", "linear", "expected one of flash"),
+        ("framework", "unsloth", "expected one of pytorch"),
+        ("tensor", "auto", "expected an integer"),
+    ],
+)
+def test_a_word_that_is_not_understood_is_refused(column: str, word: str, expected: str) -> None:
+    """An unknown word is the reason for refusing its run; it never becomes a default."""
+    columns = {"model": "gpt2", "device": "A100", "batch_size": "8", "sequence": "1024", "step_seconds": "1"}
+    changed = {**columns, column: word}
+    found = read(row(",".join(changed.values()), ",".join(changed)))
+    assert not found.runs
+    assert f"{column}: " in found.refused[0].reason
+    assert expected in found.refused[0].reason
+
+
 def test_an_impossible_layout_is_refused_with_a_reason() -> None:
     """A run with an impossible layout is refused, as it would be in a specification."""
     (refused,) = read(

@@ -18,6 +18,7 @@ from flyball_planner.optimizers import find_optimizer
 from flyball_planner.precision import PRECISIONS
 from flyball_planner.timing.coefficients import Coefficients, fitted, from_logarithms
 from flyball_planner.timing.estimate import StepEstimate, estimate_step, logarithms, step_interval, step_middle
+from flyball_planner.timing.sample_extent import stages_by_fullest
 from flyball_planner.timing.seconds import PART_NAMES, step_seconds
 from flyball_planner.timing.work import join, repeat, select_rows
 from flyball_planner.timing.work_builder import build_work
@@ -189,12 +190,44 @@ def test_the_network_is_slower_than_the_node() -> None:
 
 
 def test_fully_sharded_weights_are_gathered_for_each_micro_batch() -> None:
-    """ZeRO-3 exchanges more than ZeRO-1 and hides most of it if the framework supports overlap."""
-    overlapping, waiting = replace(TRAINING, framework="pytorch"), TRAINING
+    """ZeRO-3 exchanges more than ZeRO-1 in a framework that overlaps both."""
+    overlapping = replace(TRAINING, framework="pytorch")
     sharded = ParallelLayout(8, micro_batch=2, sharding=Sharding.ZERO3)
     zero1 = replace(sharded, sharding=Sharding.ZERO1)
-    assert step(sharded).parts.data[0] > step(zero1).parts.data[0]
-    assert step(sharded, training=overlapping).parts.data[0] < step(sharded, training=waiting).parts.data[0]
+    assert step(sharded, training=overlapping).parts.data[0] > step(zero1, training=overlapping).parts.data[0]
+
+
+def test_single_card_machines_exchange_over_the_network() -> None:
+    """Eight machines with one card need longer than eight cards in one machine, in every way to share states."""
+    training = replace(TRAINING, framework="pytorch")
+    card = "RTX 3060"
+    layouts = [ParallelLayout(8, micro_batch=2, sharding=sharding) for sharding in Sharding]
+    spread = [replace(each, devices_a_node=1) for each in layouts]
+    near = estimate_step(GPT, training, Layouts.of(*layouts), machine(card, 8)).parts.data
+    far = estimate_step(GPT, training, Layouts.of(*spread), machine(card, 8, devices_a_node=1)).parts.data
+    assert (far > 3 * near).all()
+    weights = 2 * GPT.layers * 12 * GPT.hidden**2  # bytes that ZeRO-2 returns to all ranks after a step
+    assert far[list(Sharding).index(Sharding.ZERO2)] > 0.5 * weights / 1.25e9
+
+
+def test_sharding_over_many_ranks_waits_for_the_ring() -> None:
+    """Gathering passes all ranks, so ZeRO-3 of a small model does not get faster beyond some hundred devices."""
+    training = replace(TRAINING, global_batch=2048)
+    found = []
+    for devices in (256, 1024):
+        layout = ParallelLayout(devices, micro_batch=1, sharding=Sharding.ZERO3)
+        wide = machine("A100 SXM 80GB", devices, network="1600 Gbps")
+        found.append(float(estimate_step(GPT, training, Layouts.of(layout), wide).middle[0]))
+    assert found[1] > 0.9 * found[0]
+
+
+def test_sharding_within_a_node_spares_the_network() -> None:
+    """Shards that stay within a node are gathered over its links; only gradients cross the network."""
+    training = replace(TRAINING, framework="pytorch", precision=PRECISIONS["bf16-autocast"], global_batch=128)
+    slow = machine("A100 SXM 80GB", 64, network="200 Gbps")
+    everywhere = ParallelLayout(64, micro_batch=2, sharding=Sharding.ZERO3)
+    found = estimate_step(GPT, training, Layouts.of(everywhere, replace(everywhere, shard_group=8)), slow)
+    assert 0 < found.parts.data[1] < 0.9 * found.parts.data[0]
 
 
 def test_adapters_save_the_gradients_of_frozen_weights() -> None:
@@ -210,6 +243,29 @@ def test_utilisation_follows_from_time() -> None:
     assert found.mfu[0] == pytest.approx(found.model_flops / (found.middle[0] * 8 * 312e12))
     assert 1.25 < found.hfu[0] / found.mfu[0] < 4 / 3
     assert found.tokens_per_second[0] == pytest.approx(64 * 1024 / found.middle[0])
+
+
+def test_narrow_products_have_two_utilisations() -> None:
+    """With 8-bit products, MFU refers to the 8-bit rate, and the other figure to the 16-bit rate, which is half."""
+    eight = replace(TRAINING, framework="pytorch", precision=PRECISIONS["fp8"])
+    layout = Layouts.of(ParallelLayout(8, micro_batch=8))
+    narrow = estimate_step(GPT, eight, layout, machine("H100 SXM", 8))
+    assert narrow.wide_mfu[0] == pytest.approx(narrow.mfu[0] * 1979 / 989)
+    usual = step(ParallelLayout(8, micro_batch=8))
+    assert usual.wide_mfu[0] == usual.mfu[0]
+
+
+def test_a_pipeline_waits_for_its_fullest_stage() -> None:
+    """126 layers in 16 stages take as long as 128, because eight layers are in the fullest stage."""
+    assert stages_by_fullest(replace(GPT, layers=126), np.array([16.0, 1.0, 14.0])).tolist() == [15.75, 1.0, 14.0]
+    training = replace(MEGATRON, global_batch=256)
+    layout = Layouts.of(ParallelLayout(64, pipeline=16))
+    uneven, even, fewer = (
+        float(estimate_step(replace(GPT, layers=layers), training, layout, CLUSTER).middle[0])
+        for layers in (126, 128, 112)
+    )
+    assert uneven == pytest.approx(even, rel=1e-6)
+    assert uneven > 1.08 * fewer
 
 
 def test_a_published_step_time_is_within_the_interval() -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from flyball_planner.catalogue.devices import find_device
 from flyball_planner.precision import NumberFormat
-from flyball_planner.timing.best_rates import best_rate
+from flyball_planner.timing.best_rates import OTHERS, achieved, best_rate
 from flyball_planner.timing.products import (
     PLAIN,
     SIMPLE_BLOCK,
@@ -122,3 +122,11 @@ def test_more_rows_never_take_less_time(rows: int, inner: int, columns: int) -> 
 def test_no_products_take_no_time() -> None:
     """A model without matrices has an empty table."""
     assert forward_seconds(Products.none(3), A100, PERFECT).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_small_cards_have_their_own_multiprocessors() -> None:
+    """A variant has its own number, a card without a row a typical one, and measured cards keep their shares."""
+    found = {name: achieved(find_device(name)).units for name in ("RTX 3060", "RTX 3060 Ti", "RTX 4070 Ti SUPER", "T4")}
+    assert found == {"RTX 3060": 28, "RTX 3060 Ti": 38, "RTX 4070 Ti SUPER": 66, "T4": 40}
+    assert achieved(find_device("Radeon RX 7900 XTX")) == OTHERS
+    assert achieved(find_device("RTX 4090")).units == 128

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from flyball_collector.diagnosis.forecast.fill_rules import FillRules
 from flyball_collector.diagnosis.forecast.history import History, HistorySlice, MinMaxRing
 from flyball_collector.diagnosis.forecast.straight_growth import StraightGrowth
-from flyball_collector.diagnosis.forecast.trend import Trend, theil_sen, walk
+from flyball_collector.diagnosis.forecast.trend import theil_sen, walk
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -137,7 +137,7 @@ class FillForecaster:
 
     def _may_fill(self, use: Floats, rings: Sequence[MinMaxRing]) -> Flags:
         """Return the rows that grew enough since their lowest reading. This cheap check covers all rows."""
-        lowest = self._history.newest.lowest()
+        lowest = self._history.newest.least()
         for ring in rings:
             lowest = np.fmin(lowest, ring.lowest_high())
         both = (self.rules, self.sparse_rules)
@@ -217,9 +217,38 @@ def _enough(use: Floats, covered: float, least_gain: float) -> Floats:
 
 
 def _fit(part: HistorySlice, use: Floats, interval: Floats, rules: FillRules) -> ScaleForecast:
-    """Fit one scale of rows whose oldest point is known."""
+    """Fit one scale of rows whose oldest point is known. Most rows only scatter, which shows without a fit."""
     times = part.times if part.times.ndim == 2 else np.repeat(part.times[:, None], len(use), axis=1)
     values = part.high.astype(np.float64)
+    found = ScaleForecast(np.zeros(len(use), dtype=bool), *(np.full(len(use), np.nan) for _ in range(5)))
+    rows = np.flatnonzero(_may_hold(times, values, use, rules))
+    if len(rows):
+        drifts = rules.drift * walk(values)[rows]
+        fitted = _fit_rows(times[:, rows], values[:, rows], use[rows], interval[rows], drifts, rules)
+        for every, some in zip(found, fitted, strict=True):
+            every[rows] = some
+    return found
+
+
+def _may_hold(times: Floats, values: Floats, use: Floats, rules: FillRules) -> Flags:
+    """Return the rows that grew enough, still grow and follow a line, as far as this costs little."""
+    gain, covered = use - values[0], _covered(use, values[0])
+    third, (first, second) = _tail(times, values, max(2, len(values) // 3)), _halves(times, values)
+    largest = np.fmax.reduce(np.diff(values, axis=0), axis=0)
+    may = (third > 0) & (use >= rules.least_level) & (gain >= rules.least_gain) & (covered >= rules.covered)
+    may &= largest <= max(rules.jump, 2.5 / (len(values) - 1)) * gain
+    return np.asarray(may & (second >= rules.steady * first) & (first >= rules.begun * second))
+
+
+def _covered(use: Floats, began: Floats) -> Floats:
+    """Return the growth as a multiple of the room left."""
+    return np.asarray((use - began) / np.maximum(np.maximum(1 - use, 0.0), LEAST_ROOM))
+
+
+def _fit_rows(
+    times: Floats, values: Floats, use: Floats, interval: Floats, drifts: Floats, rules: FillRules
+) -> ScaleForecast:
+    """Fit rows that may hold. `drifts`: the growth that a random walk may have."""
     trend = theil_sen(times, values, z=1.96 if len(values) < COUNTS[0] else 2.576)
     span, gain, room = times[-1] - times[0], use - values[0], np.maximum(1 - use, 0.0)
     third = _tail(times, values, max(2, len(values) // 3))
@@ -228,16 +257,13 @@ def _fit(part: HistorySlice, use: Floats, interval: Floats, rules: FillRules) ->
     with np.errstate(divide="ignore", invalid="ignore"):
         left = room / slope
         low, high = np.fmin(room / trend.high, left), np.fmax(room / trend.low, left)
-        covered = gain / np.maximum(room, LEAST_ROOM)
-    halves = _halves(times, values)
     hasty = (left <= rules.haste * interval) & (use >= rules.hasty_level)
-    hasty &= (not rules.hasty_even) | _even(values, halves, gain)
-    holds = (
-        (slope > 0) & (hasty | (use >= rules.level)) & (covered >= rules.covered) & (left * rules.covered <= 1.5 * span)
-    )
-    holds &= (left <= rules.horizon_seconds) & (gain >= rules.least_gain) & (newest >= rules.unslowed * third)
-    holds &= _steady(values, halves, trend, gain, rules)
-    return ScaleForecast(holds, left, low, high, span, covered)
+    hasty &= (not rules.hasty_even) | _even(values, _halves(times, values), gain)
+    holds = (slope > 0) & (hasty | (use >= rules.level)) & (left * rules.covered <= 1.5 * span)
+    holds &= (left <= rules.horizon_seconds) & (newest >= rules.unslowed * third)
+    holds &= (trend.low > 0) & (trend.points >= np.minimum(len(values), max(5, len(values) * 3 // 4)))
+    holds &= (gain >= 5 * trend.spread) & (gain >= drifts)
+    return ScaleForecast(holds, left, low, high, span, _covered(use, values[0]))
 
 
 def _regular(times: Floats) -> Flags:
@@ -271,16 +297,3 @@ def _even(values: Floats, halves: tuple[Floats, Floats], gain: Floats) -> Flags:
     steps = np.diff(values, axis=0) * (len(values) - 1)
     alike = (np.fmin.reduce(steps, axis=0) >= 0.5 * gain) & (steps[-1] >= 0.9 * gain)
     return np.asarray(alike & (halves[1] >= 0.95 * halves[0]))
-
-
-def _steady(values: Floats, halves: tuple[Floats, Floats], trend: Trend, gain: Floats, rules: FillRules) -> Flags:
-    """Return True if growth is certain, follows a line, and does not slow down."""
-    first, second = halves
-    sure = (trend.low > 0) & (trend.points >= np.minimum(len(values), max(5, len(values) * 3 // 4)))
-    largest = np.fmax.reduce(np.diff(values, axis=0), axis=0)
-    even = (
-        (largest <= max(rules.jump, 2.5 / (len(values) - 1)) * gain)
-        & (second >= rules.steady * first)
-        & (first >= rules.begun * second)
-    )
-    return np.asarray(sure & even & (gain >= 5 * trend.spread) & (gain >= rules.drift * walk(values)))

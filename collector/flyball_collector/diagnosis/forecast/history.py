@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Values = NDArray[np.float32]
 Places = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,30 +33,46 @@ class NewestReadings:
         self._newest: Floats = np.full(rows, np.nan)  # when it was taken
         self._times: Floats = np.full((slots, rows), np.nan)
         self._values: Values = np.full((slots, rows), np.nan, dtype=np.float32)
+        self._round: Values = np.full((2, rows), np.nan, dtype=np.float32)  # lowest since slot 0, and before
 
     def add(self, now: float, values: Values) -> None:
         """Add a reading for the rows that have one."""
         known = ~np.isnan(values)
-        rows = np.flatnonzero(known)
-        at = self._at(self.count[rows] % self.slots, rows)
-        self._times.reshape(-1)[at] = now
-        self._values.reshape(-1)[at] = values[rows]
+        slots = self._slots(self.count)
+        at = _common(slots, known)
+        if at is None:
+            rows = np.flatnonzero(known)
+            places = self._at(slots[rows], rows)
+            self._times.reshape(-1)[places] = now
+            self._values.reshape(-1)[places] = values[rows]
+        else:  # the usual case: all rows that have a reading have had as many
+            np.copyto(self._times[at], now, where=known)
+            np.copyto(self._values[at], values, where=known)
+        self._note_lowest(values, known & (slots == 0))
         self.count += known
         np.subtract(now, self._newest, out=self.interval, where=known)
         np.copyto(self.latest, values, where=known)
-        self._newest[known] = now
+        np.copyto(self._newest, now, where=known)
+
+    def _note_lowest(self, values: Values, begins: Flags) -> None:
+        """Note the lowest reading of the present round through the slots and of the one before."""
+        lowest, before = self._round
+        if begins.any():
+            np.copyto(before, lowest, where=begins)
+            np.copyto(lowest, np.float32(np.nan), where=begins)
+        np.fmin(lowest, values, out=lowest)
 
     def last(self, count: int, rows: Places) -> HistorySlice:
         """Return the newest readings of some rows. Earlier ones than a row has are unknown."""
         steps = self.count[rows] - count + np.arange(count)[:, None]
-        at = self._at(steps % self.slots, rows)
+        at = self._at(self._slots(steps), rows)
         values = np.where(steps >= 0, self._values.reshape(-1).take(at), np.float32(np.nan))
         return HistorySlice(self._times.reshape(-1).take(at), values, values)
 
     def back(self, count: int, rows: Places) -> tuple[Floats, Values]:
         """Return time and value of the reading `count` before the newest."""
         steps = self.count[rows] - 1 - count
-        at = self._at(steps % self.slots, rows)
+        at = self._at(self._slots(steps), rows)
         known = (steps >= 0) & (count < self.slots)
         return (
             np.where(known, self._times.reshape(-1).take(at), np.nan),
@@ -66,13 +83,21 @@ class NewestReadings:
         """Return the value of the reading `count` before the newest."""
         return self.back(count, rows)[1]
 
-    def lowest(self) -> Values:
-        """Return a lower bound of each row. It may include values from before a row was reused."""
-        return np.asarray(np.fmin.reduce(self._values, axis=0))
+    def least(self) -> Values:
+        """Return a value that no reading of `lowest` is below. It costs little, but may be from earlier readings."""
+        return np.asarray(np.fmin(*self._round))
+
+    def lowest(self, rows: Places) -> Values:
+        """Return the lowest reading of some rows. It may be from before a row was reused."""
+        return np.asarray(np.fmin.reduce(self._values[:, rows], axis=0))
 
     def highest(self, rows: Places) -> Values:
         """Return an upper bound of some rows. It may include values from before a row was reused."""
         return np.asarray(np.fmax.reduce(self._values[:, rows], axis=0))
+
+    def _slots(self, numbers: Places) -> Places:
+        """Return the slots of readings with these numbers. For a power of two, this takes a tenth of the time."""
+        return numbers % self.slots if self.slots & (self.slots - 1) else numbers & (self.slots - 1)
 
     def _at(self, slots: Places, rows: Places) -> Places:
         """Return where these slots of rows are in the flat arrays: one index takes half the time of two."""
@@ -82,6 +107,7 @@ class NewestReadings:
         """Clear these rows."""
         self.count[rows] = 0
         self.interval[rows] = self._newest[rows] = self.latest[rows] = np.nan
+        self._round[0, rows] = np.fmin(*self._round[:, rows])  # old readings stay until they are replaced
 
     def rearrange(self, source: Places) -> None:
         """Give each row the values of the row at `source`; −1 means none."""
@@ -93,6 +119,7 @@ class NewestReadings:
         self.count, self._times, self._values = count, times, _moved(self._values, source)
         self.interval, self._newest = (_moved(each[None], source)[0] for each in (self.interval, self._newest))
         self.latest = _moved(self.latest[None], source)[0]
+        self._round = _moved(self._round, source)
 
 
 class MinMaxRing:
@@ -109,9 +136,11 @@ class MinMaxRing:
         self._times: Floats = np.full(slots, np.nan)
         self._low: Values = np.full((slots, rows), np.nan, dtype=np.float32)
         self._high: Values = np.full((slots, rows), np.nan, dtype=np.float32)
+        self._lowest_high: Values | None = None  # as long as nothing is added
 
     def add(self, now: float, values: Values) -> bool:
         """Add one reading for each row. Return True if this began a new slot."""
+        self._lowest_high = None
         bucket = int(now // self.period)
         new = bucket != self._bucket
         if new:
@@ -124,6 +153,7 @@ class MinMaxRing:
 
     def merge(self, times: Floats, row: int, low: Floats, high: Floats) -> None:
         """Merge stored readings of one row into the slots of their times. Readings older than the ring are dropped."""
+        self._lowest_high = None
         back = self._bucket - (times // self.period).astype(np.int64)
         inside = (back >= 0) & (back < self.slots)
         slots = (self.number - back[inside]) % self.slots
@@ -146,7 +176,9 @@ class MinMaxRing:
 
     def lowest_high(self) -> Values:
         """Return the lowest of all highs of each row."""
-        return np.asarray(np.fmin.reduce(self._high, axis=0))
+        if self._lowest_high is None:
+            self._lowest_high = np.asarray(np.fmin.reduce(self._high, axis=0))
+        return self._lowest_high
 
     def highest(self, rows: Places) -> Values:
         """Return the highest of all highs of some rows."""
@@ -163,12 +195,14 @@ class MinMaxRing:
 
     def forget(self, rows: Places) -> None:
         """Clear these rows."""
+        self._lowest_high = None
         self._low[:, rows] = np.nan
         self._high[:, rows] = np.nan
 
     def rearrange(self, source: Places) -> None:
         """Give each row the values of the row at `source`; −1 means none."""
         self._low, self._high = _moved(self._low, source), _moved(self._high, source)
+        self._lowest_high = None
 
     def _open(self, bucket: int) -> None:
         """Begin a slot. If the clock went back, start again."""
@@ -241,7 +275,7 @@ class History:
     @property
     def bytes(self) -> int:
         """The memory of the history."""
-        return (sum(8 * ring.slots for ring in self.rings) + 12 * self.newest.slots + 28) * self.rows
+        return (sum(8 * ring.slots for ring in self.rings) + 12 * self.newest.slots + 36) * self.rows
 
     def add(self, now: float, values: Floats) -> None:
         """Add one reading for each row."""
@@ -273,6 +307,14 @@ class History:
         yield from self.rings
         if self.ladder is not None:
             yield self.ladder
+
+
+def _common(slots: Places, known: Flags) -> int | None:
+    """Return the slot of all known rows, or None if it differs."""
+    if not known.any():
+        return None
+    slot = int(slots[np.argmax(known)])
+    return None if (known & (slots != slot)).any() else slot
 
 
 _Array = TypeVar("_Array", Floats, Values)

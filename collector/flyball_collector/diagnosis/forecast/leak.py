@@ -129,7 +129,9 @@ class MemoryLeak:
     def _forget_released(self, use: Floats) -> None:
         """Forget leaks at once if the memory was released: the process was killed or restarted."""
         kept = self._kept
-        released = use < kept["least"] - RELEASED * kept["speed"] * kept["span"]
+        rows = np.flatnonzero(~np.isnan(kept["least"]))  # few have ever grown like a leak
+        least, speed, span = (kept[name][rows] for name in ("least", "speed", "span"))
+        released = rows[use[rows] < least - RELEASED * speed * span]
         kept["times"][released], kept["seen"][released] = 0, -np.inf
 
     def _ring(self, period: float) -> MinMaxRing:
@@ -156,7 +158,7 @@ class MemoryLeak:
     def _judge(self, rows: Places, view: View) -> None:
         found = np.zeros(len(rows), dtype=bool)
         kept, room = self._kept, 1 - self._memory.use[rows]
-        may_cycle, known_leak = self._may_cycle(rows, len(view.gpus)), self._active(view.now)[rows]
+        may_cycle, known_leak = self._may_cycle(rows, len(view.gpus)), self._active(rows, view.now)
         for scale, times, minima, earlier in self._scales(rows):
             fit = fit_leaks(times, minima, earlier, room, REACH[scale])
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -170,11 +172,10 @@ class MemoryLeak:
         kept["times"][rows] = np.where(found, kept["times"][rows] + 1, 0)
         kept["seen"][rows[kept["times"][rows] >= TIMES_IN_A_ROW]] = view.now
 
-    def _active(self, now: float) -> Flags:
-        """Return the rows where a leak was found often enough and recently."""
-        kept = self._kept
-        patience = np.fmin(PATIENCE * kept["span"], MOST_PATIENCE)
-        return np.asarray(now - kept["seen"] <= patience)
+    def _active(self, rows: Places, now: float) -> Flags:
+        """Return where a leak was found often enough and recently."""
+        patience = np.fmin(PATIENCE * self._kept["span"][rows], MOST_PATIENCE)
+        return np.asarray(now - self._kept["seen"][rows] <= patience)
 
     def _scales(self, rows: Places) -> Iterator[tuple[tuple[float, int], Floats, Floats, Floats]]:
         """Yield the minima of complete slots at each scale, longest first, with the minima from before."""
@@ -190,16 +191,20 @@ class MemoryLeak:
 
     def _claims(self, view: View) -> Claims:
         kept, use = self._kept, self._memory.use
-        leaks, active = kept["times"] >= TIMES_IN_A_ROW, self._active(view.now)
-        room = np.where(active | (kept["times"] > 0), np.maximum(1 - use, 0.0), np.nan)
+        leaks, rows = kept["times"] >= TIMES_IN_A_ROW, np.flatnonzero((kept["times"] > 0) | (kept["seen"] > -np.inf))
+        active = np.zeros(len(use), dtype=bool)
+        active[rows] = self._active(rows, view.now)
+        rows = rows[active[rows] | (kept["times"][rows] > 0)]
+        left, low, high = (np.full(len(use), np.nan) for _ in range(3))
+        room = np.maximum(1 - use[rows], 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            left, low, high = room / kept["speed"], room / kept["high"], room / kept["low"]
+            for seconds, name in ((left, "speed"), (low, "high"), (high, "low")):
+                seconds[rows] = room / kept[name][rows]
         speed, span = kept["speed"].copy(), kept["span"].copy()
-        gpus = np.arange(len(use)) < len(view.gpus)
         long = np.flatnonzero(span > LEAST_SPAN)
         confidence = np.full(len(use), 0.6)
         confidence[long] = np.minimum(0.6 + 0.1 * np.log2(span[long] / LEAST_SPAN), 0.9)
-        confidence[gpus] = 0.5
+        confidence[: len(view.gpus)] = 0.5
 
         def because(place: int) -> str:
             return clauses(

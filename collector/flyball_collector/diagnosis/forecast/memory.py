@@ -1,6 +1,7 @@
 """Forecasts memory exhaustion of each GPU, the host, its control group and /dev/shm."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,8 @@ from flyball_collector.diagnosis.view import View
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Places = NDArray[np.int64]
+
+_Array = TypeVar("_Array", Floats, Flags)
 
 RINGS = ((3.0, 48), (10.0, 60), (60.0, 48), (300.0, 40), (1800.0, 48))
 """Slot length in seconds and number of slots: 2 minutes, 10 minutes, 48 minutes, 3 hours, a day."""
@@ -180,35 +183,35 @@ class MemoryExhaustion:
     def _remember(self, found: FillForecast, use: Floats, now: float) -> None:
         """Keep a forecast while its growth continues or after it has come true."""
         kept, new = self._kept, found.enters
-        active = kept["active"]
-        if not (active.any() or new.any()):  # the usual case
+        rows = np.flatnonzero(kept["active"] | new)
+        if not len(rows):  # the usual case
             return
-        self._learn(found, use, now)
-        higher = new | (active & (use >= kept["peak"] + 0.1 * np.maximum(1 - kept["peak"], 0.01)))  # False if unknown
-        kept["peak"][higher], kept["peak_time"][higher] = use[higher], now
-        rows = np.flatnonzero(active | new)
-        active |= new
-        active[rows] = self._continues(rows, use[rows], now) | new[rows] | np.isnan(use[rows])
+        self._learn(found, np.flatnonzero(new), use, now)
+        peak = kept["peak"][rows]
+        higher = new[rows] | (use[rows] >= peak + 0.1 * np.maximum(1 - peak, 0.01))  # False if unknown
+        at = rows[higher]
+        kept["peak"][at], kept["peak_time"][at] = use[at], now
+        kept["active"][rows] = self._continues(rows, use[rows], now) | new[rows] | np.isnan(use[rows])
 
-    def _learn(self, found: FillForecast, use: Floats, now: float) -> None:
-        """Store the numbers of new forecasts."""
-        kept, new = self._kept, found.enters
-        room = np.maximum(1 - use, 0.0)
-        full = new & ~kept["active"] & (room == 0)  # no time left, so the speed cannot be computed from it
+    def _learn(self, found: FillForecast, rows: Places, use: Floats, now: float) -> None:
+        """Store the numbers of the new forecasts of these rows."""
+        kept, room, span = self._kept, np.maximum(1 - use[rows], 0.0), found.span[rows]
+        again = kept["active"][rows]
+        full = rows[~again & (room == 0)]  # no time left, so the speed cannot be computed from it
         for name in ("speed", "low", "high"):
             kept[name][full] = LEAST_ROOM * found.covered[full] / found.span[full]
-        timed = new & (room > 0)
+        timed = rows[room > 0]
         for name, left in (("speed", found.left), ("low", found.left_high), ("high", found.left_low)):
-            kept[name][timed] = room[timed] / left[timed]
+            kept[name][timed] = room[room > 0] / left[timed]
         kept["left"][timed] = found.left[timed]
-        again = kept["active"] & new  # another scale must not replace longer spans that are known already
-        kept["span"][new] = np.where(again, np.fmax(kept["span"], found.span), found.span)[new]
-        base = use - found.covered * np.maximum(room, LEAST_ROOM)
-        for name, values in (("since", now - found.span), ("base", base)):
-            kept[name][new] = np.where(again, np.fmin(kept[name], values), values)[new]
-        kept["entered"][new] = now
-        kept["gain"][new] = self._gain(np.flatnonzero(new), use)
-        kept["spread"][new] = self._spread(np.flatnonzero(new))
+        # another scale must not replace longer spans that are known already
+        kept["span"][rows] = np.where(again, np.fmax(kept["span"][rows], span), span)
+        base = use[rows] - found.covered[rows] * np.maximum(room, LEAST_ROOM)
+        for name, values in (("since", now - span), ("base", base)):
+            kept[name][rows] = np.where(again, np.fmin(kept[name][rows], values), values)
+        kept["entered"][rows] = now
+        kept["gain"][rows] = self._gain(rows, use)
+        kept["spread"][rows] = self._spread(rows)
 
     def _continues(self, rows: Places, use: Floats, now: float) -> Flags:
         """Return True for rows that still grow or are full, and have not released what they grew by."""
@@ -233,50 +236,76 @@ class MemoryExhaustion:
         away: Floats = deviation(steps) / np.sqrt(2)
         return known_or(0.0, away)
 
-    def _full(self, use: Floats, left: Floats, now: float) -> Flags:
-        """Return True if the forecast has come true: no room, or so little that it should be used up by now."""
-        over = (use >= FULL) & (now - self._kept["peak_time"] > np.fmax(FULL_SECONDS, left))
-        return np.asarray(self._kept["active"] & ((use >= 1) | over))
-
     def _claims(self, use: Floats, now: float) -> Claims:
         """Return what holds in this second. The arrays are of this second only, for the texts are made later."""
         kept, active = self._kept, self._kept["active"].copy()
-        reached = np.fmax(use, np.where(use >= kept["peak"] - NOISE, kept["peak"], use))
-        room = np.where(active, np.maximum(1 - reached, 0.0), np.nan)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            left, scatter = room / kept["speed"], SCATTER * kept["spread"]
-            low = np.maximum(room - scatter - LAST_BYTES, 0.0) / kept["high"]
-            high = (room + scatter) / kept["low"]
-        full = self._full(use, left, now)
-        left, low, high = (np.where(full, 0.0, seconds) for seconds in (left, low, high))
-        covered = np.where(active, (reached - kept["base"]) / np.maximum(room, LEAST_ROOM), np.nan)
+        rows = np.flatnonzero(active)
         by_driver = self._memories.by_driver(len(use))
-        cap = np.where(by_driver, DRIVER_CAP, CAP)
-        confidence = np.where(active, np.clip(covered / (1 + covered), LEAST_CONFIDENCE, cap), 0.0)
-        kept["critical"] = self._critical_now(active, covered, left, low)
-        fallen = np.where(active, kept["peak"] - use, np.nan)
+        outlook = self._outlook(rows, use[rows], by_driver[rows], now)
+        kept["critical"] = critical = _along(len(use), rows, outlook.critical, otherwise=False)
+        left, low, high, speed, peak, grown = (
+            _along(len(use), rows, values)
+            for values in (outlook.left, outlook.low, outlook.high, kept["speed"][rows], kept["peak"][rows],
+                           now - kept["since"][rows])
+        )  # fmt: skip
+        fallen = peak - use
+        full = _along(len(use), rows, outlook.full, otherwise=False)
         return Claims(
             kind=self.kinds[0], subjects=kept.subjects, enters=active & (kept["entered"] == now), stays=active,
-            confidence=confidence, known=~np.isnan(use), level=use,
-            severity=np.where(kept["critical"], Severity.CRITICAL, Severity.WARNING).astype(np.int8), seconds_left=left,
-            seconds_left_low=low, seconds_left_high=high, because=_texts(use, active, full, by_driver, kept),
+            confidence=_along(len(use), rows, outlook.confidence, otherwise=0.0), known=~np.isnan(use), level=use,
+            severity=np.where(critical, Severity.CRITICAL, Severity.WARNING).astype(np.int8), seconds_left=left,
+            seconds_left_low=low, seconds_left_high=high, because=_texts(use, active, full, by_driver, speed, peak),
             evidence={
-                "used_ratio": use, "growth_ratio_per_second": np.where(active, kept["speed"], np.nan),
-                "grown_seconds": np.where(active, now - kept["since"], np.nan),
+                "used_ratio": use, "growth_ratio_per_second": speed, "grown_seconds": grown,
                 "fallen_ratio": np.where(fallen > NOISE, fallen, np.nan),
             },
         )  # fmt: skip
 
-    def _critical_now(self, active: Flags, covered: Floats, left: Floats, low: Floats) -> Flags:
+    def _outlook(self, rows: Places, use: Floats, by_driver: Flags, now: float) -> "_Outlook":
+        """Return what is left for these rows, whose forecasts hold: few of a fleet."""
+        speed, slow, fast, peak, peak_time, spread, base = (
+            self._kept[name][rows] for name in ("speed", "low", "high", "peak", "peak_time", "spread", "base")
+        )
+        reached = np.fmax(use, np.where(use >= peak - NOISE, peak, use))
+        room, scatter = np.maximum(1 - reached, 0.0), SCATTER * spread
+        with np.errstate(divide="ignore", invalid="ignore"):
+            left, low, high = room / speed, np.maximum(room - scatter - LAST_BYTES, 0.0) / fast, (room + scatter) / slow
+        # the forecast has come true: no room, or so little that it should be used up by now
+        full = (use >= 1) | ((use >= FULL) & (now - peak_time > np.fmax(FULL_SECONDS, left)))
+        left, low, high = (np.where(full, 0.0, seconds) for seconds in (left, low, high))
+        covered = (reached - base) / np.maximum(room, LEAST_ROOM)
+        confidence = np.clip(covered / (1 + covered), LEAST_CONFIDENCE, np.where(by_driver, DRIVER_CAP, CAP))
+        return _Outlook(left, low, high, full, confidence, self._critical_now(rows, covered, left, low))
+
+    def _critical_now(self, rows: Places, covered: Floats, left: Floats, low: Floats) -> Flags:
         """Return what cannot wait: exhaustion that is near, by growth that has gone on long enough or ends too soon."""
-        near = left <= np.where(self._kept["critical"], STILL_CRITICAL, 1.0) * self._critical
-        sure = self._kept["critical"] | (covered >= SURE_COVERED) | (low <= SURE_SECONDS)
-        return np.asarray(active & near & sure)
+        before = self._kept["critical"][rows]
+        near = left <= np.where(before, STILL_CRITICAL, 1.0) * self._critical
+        return np.asarray(near & (before | (covered >= SURE_COVERED) | (low <= SURE_SECONDS)))
 
 
-def _texts(use: Floats, active: Flags, full: Flags, by_driver: Flags, kept: SubjectArrays) -> Callable[[int], str]:
+class _Outlook(NamedTuple):
+    """Holds what is left, along rows whose forecasts hold."""
+
+    left: Floats  # seconds
+    low: Floats
+    high: Floats
+    full: Flags
+    confidence: Floats
+    critical: Flags
+
+
+def _along(count: int, rows: Places, values: _Array, *, otherwise: float | bool = np.nan) -> _Array:
+    """Return values of some rows along all of them."""
+    found = np.full(count, otherwise, dtype=values.dtype)
+    found[rows] = values
+    return found
+
+
+def _texts(
+    use: Floats, active: Flags, full: Flags, by_driver: Flags, speed: Floats, peak: Floats
+) -> Callable[[int], str]:
     """Return the description of each subject. The time left is not part of it: it passes while the text is read."""
-    speed, peak = kept["speed"].copy(), kept["peak"].copy()
 
     def because(place: int) -> str:
         source = " (driver's figure, includes caches)" if by_driver[place] else ""

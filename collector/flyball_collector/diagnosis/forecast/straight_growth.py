@@ -77,7 +77,8 @@ class StraightGrowth:
         room = np.maximum(1 - use, 0.0)
         least = np.maximum(0.8 * self.rules.covered * room, self.rules.least_gain)
         newest = self._history.newest
-        rows = np.flatnonzero(judged & (use - newest.lowest() >= least))
+        rows = np.flatnonzero(judged & (use - newest.least() >= least))
+        rows = rows[use[rows] - newest.lowest(rows) >= least[rows]]
         for some in _parts(rows):
             part = newest.last(newest.slots, some)
             yield self._fit(

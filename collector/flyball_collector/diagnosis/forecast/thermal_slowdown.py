@@ -241,11 +241,15 @@ class ThermalSlowdown:
 
     def _soonest(self, now: float) -> tuple[Flags, Places, list[Floats]]:
         """Return whether a slowdown is forecast, which part reaches its limit first, and the times with bounds."""
-        forecast = self._kept["until"] >= now
-        part = np.argmin(np.where(forecast, self._kept["reached"], np.inf), axis=1)
-        rows = np.arange(len(part))
-        times = [self._kept[name][rows, part] for name in ("reached", "low", "high")]
-        return np.asarray(forecast.any(axis=1)), part, times
+        part_forecast = self._kept["until"] >= now
+        forecast = part_forecast[:, CORE] | part_forecast[:, MEMORY]
+        rows = np.flatnonzero(forecast)  # few of a fleet
+        part = np.zeros(len(forecast), dtype=np.int64)
+        part[rows] = np.argmin(np.where(part_forecast[rows], self._kept["reached"][rows], np.inf), axis=1)
+        times = [np.full(len(forecast), np.nan) for _ in range(3)]
+        for seconds, name in zip(times, ("reached", "low", "high"), strict=True):
+            seconds[rows] = self._kept[name][rows, part[rows]]
+        return forecast, part, times
 
     def _at_limit(self, margin: Floats) -> Flags:
         """Return True at the limit, unless a single reading is there for the scatter of the sensor."""

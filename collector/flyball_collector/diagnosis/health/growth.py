@@ -24,6 +24,7 @@ class Growth:
         self._last: Floats = np.empty(0)
         self._since: Floats = np.empty(0)  # when the counter was first known
         self._grown: Floats = np.zeros((buckets, 0))
+        self._grew = [False] * buckets  # whether there is any growth in a bucket
         self._bucket = 0  # number of the newest, counted from the epoch
 
     def add(self, of: Subjects, counts: Floats, now: float) -> Floats:
@@ -33,13 +34,19 @@ class Growth:
         self._roll(int(now // self._width))
         known = ~np.isnan(counts)
         grown = counts - self._last
-        self._grown[self._bucket % self._count] += np.where(grown > 0, grown, 0.0)  # NaN > 0 is False
-        self._last = np.where(known, counts, self._last)
-        self._since = np.where(known & np.isnan(self._since), now, self._since)
+        more = grown > 0  # NaN > 0 is False
+        if more.any():
+            newest = self._bucket % self._count
+            self._grown[newest] += np.where(more, grown, 0.0)
+            self._grew[newest] = True
+        np.copyto(self._last, counts, where=known)
+        np.copyto(self._since, now, where=known & np.isnan(self._since))
         return self.total()
 
     def total(self) -> Floats:
         """Return the growth over the time, as of the last `add`."""
+        if not any(self._grew):  # the usual case for counters of faults
+            return np.zeros(len(self._last))
         total: Floats = self._grown.sum(axis=0)
         return total
 
@@ -51,6 +58,7 @@ class Growth:
         passed = min(max(0, bucket - self._bucket), self._count)
         for number in range(bucket - passed + 1, bucket + 1):
             self._grown[number % self._count] = 0.0
+            self._grew[number % self._count] = False
         self._bucket = max(self._bucket, bucket)
 
     def _align(self, of: Subjects) -> None:

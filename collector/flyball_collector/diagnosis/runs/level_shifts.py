@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.subject import Subjects
-from flyball_collector.diagnosis.subject_arrays import SubjectArrays
+from flyball_collector.diagnosis.subject_arrays import Row, SubjectArrays
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -72,8 +72,8 @@ class LevelShifts:
     def __init__(self, least_shift: float = 0.10) -> None:
         self._least = float(np.log1p(least_shift))
         self.kept = SubjectArrays(
-            past=((_PAST,), float("nan")),
-            long_past=((_PAST,), float("nan")),  # every eighth median: more than an hour
+            past=Row(_PAST, float("nan")),
+            long_past=Row(_PAST, float("nan")),  # every eighth median: more than an hour
             admitted=0,
             seen=0,  # reports at the last update
             blocked=0,  # reports at the last block
@@ -117,9 +117,10 @@ class LevelShifts:
             self._notice_stops(places, counts, times)
             kept["seen"][places] = counts
             kept["newest"][places] = times[-1]
-            middles = np.stack([medians(logs[:_HALF].T), medians(logs[_HALF:].T)])
+            later = np.sort(logs[_HALF:].T, axis=1)
+            middles = np.stack([medians(logs[:_HALF].T), middles_of(later)])
             self._judge(places, counts, times, logs, middles)
-            upper = np.sort(logs[_HALF:].T, axis=1)[:, _UPPER] - kept["usual"][places]
+            upper = later[:, _UPPER] - kept["usual"][places]
             kept["upper_shift"][places] = np.where(np.isnan(kept["shift"][places]), np.nan, upper)
             self._admit(places, counts, logs)
 
@@ -286,9 +287,16 @@ def deviation(values: NDArray[Any]) -> Floats:
 
 def medians(values: NDArray[Any]) -> Floats:
     """Return the median of the known values of each row, many times faster than `nanmedian`."""
-    ordered = np.sort(values, axis=1)
-    known = values.shape[1] - np.count_nonzero(np.isnan(values), axis=1)
-    rows = np.arange(len(values))
-    low, high = np.maximum(known - 1, 0) // 2, np.minimum(known // 2, values.shape[1] - 1)
+    return middles_of(np.sort(values, axis=1))
+
+
+def middles_of(ordered: NDArray[Any]) -> Floats:
+    """Return the median of the known values of each row, which is in ascending order with unknown values last."""
+    count = ordered.shape[1]
+    if count and not np.isnan(ordered[:, -1]).any():  # the usual case
+        return np.asarray((ordered[:, (count - 1) // 2] + ordered[:, count // 2]) / 2)
+    known = count - np.count_nonzero(np.isnan(ordered), axis=1)
+    rows = np.arange(len(ordered))
+    low, high = np.maximum(known - 1, 0) // 2, np.minimum(known // 2, count - 1)
     middle: Floats = (ordered[rows, low] + ordered[rows, high]) / 2
     return middle

@@ -73,20 +73,20 @@ class QuickSlowness:
 
     def _take(self, runs: RunView, new: Places, fresh: Flags, logs_of: Logs, spread: Floats) -> Floats:
         """Take the new reports, the oldest first. Return how much slower each run is than usual."""
-        kept, usual = self._kept, self._baselines.usual
+        kept, usual, counts = self._kept, self._baselines.usual, runs.ranks.counts
+        level = np.full(len(runs.runs), np.nan)
         most = int(new.max(initial=0))
         places = np.flatnonzero(new > 0)
-        logs = logs_of(most, places) if most else np.empty((0, 0))
-        level = np.full(len(runs.runs), np.nan)
-        for number, log in enumerate(logs):
-            now = new[places] >= most - number
-            kept["log"][places[now]] = log[now]
+        for number, log in enumerate(np.ascontiguousarray(logs_of(most, places)) if most else ()):
+            now = new >= most - number
+            np.copyto(kept["log"], log if len(places) == len(new) else _along(log, places, len(new)), where=now)
             beyond = np.where(fresh, kept["log"] - usual, np.nan)
             level = runs.median(beyond)
-            excess = np.full(len(new), np.nan)
-            excess[places[now]] = (beyond - np.maximum(level, 0.0)[runs.run_of])[places[now]]
-            excess[(runs.known(beyond) < 2)[runs.run_of]] = np.nan
-            self._note(excess, spread, runs.ranks.counts - (most - number - 1))
+            excess = np.where(now, beyond - np.maximum(level, 0.0)[runs.run_of], np.nan)
+            alone = runs.known(beyond) < 2
+            if alone.any():
+                excess[alone[runs.run_of]] = np.nan
+            self._note(excess, spread, counts - (most - number - 1))
         return level
 
     def _note(self, excess: Floats, spread: Floats, counts: Places) -> None:
@@ -112,3 +112,10 @@ class QuickSlowness:
             ratio=np.exp(evidence.excess),
             known=~np.isnan(usual),
         )
+
+
+def _along(values: Floats, places: Places, count: int) -> Floats:
+    """Return values of some ranks along all of them."""
+    found = np.full(count, np.nan)
+    found[places] = values
+    return found

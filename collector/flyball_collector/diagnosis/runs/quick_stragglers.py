@@ -55,13 +55,15 @@ class QuickStragglers:
         most = int(new[together].max(initial=0))
         if most and _is_known(runs):
             reports = {
-                name: runs.ranks.ring(name, most).astype(np.float64)
-                for name in ("own_seconds", "waiting_seconds", "data_wait_seconds")
+                name: runs.ranks.ring(name, most) for name in ("own_seconds", "waiting_seconds", "data_wait_seconds")
             }
             of_work = ~np.isnan(reports["own_seconds"]).all(axis=1)  # of a large fleet, one report in a few
             for number in np.flatnonzero(of_work | ~of_work.any()).tolist():
                 taken = together & (new >= most - number)
-                report = {name: np.where(times.fresh, values[number], np.nan) for name, values in reports.items()}
+                report = {
+                    name: np.where(times.fresh, values[number].astype(np.float64), np.nan)
+                    for name, values in reports.items()
+                }
                 self._take(times, taken, **report)
 
     def _take(

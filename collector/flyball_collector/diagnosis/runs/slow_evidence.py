@@ -143,8 +143,8 @@ class SlowEvidence:
         """Learn from ranks without evidence, before and now: most ranks, so no positions are looked up."""
         kept = self._kept
         often, noise = kept["often"], kept["noise"]
-        kept["often"] = np.where(usual, np.maximum(often - often / _OFTEN_MEMORY, _RARE), often)
-        kept["noise"] = np.where(usual, noise + (_away(excess) - noise) / _NOISE_MEMORY, noise)
+        np.copyto(often, np.maximum(often - often / _OFTEN_MEMORY, _RARE), where=usual)
+        np.copyto(noise, noise + (_away(excess) - noise) / _NOISE_MEMORY, where=usual)
 
     def _learn(self, places: Places, now: Floats, lasted: Places, slow: Places) -> None:
         """Learn from ranks without evidence: their noise, how often reports are slow, and phases that passed.

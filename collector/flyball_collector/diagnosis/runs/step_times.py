@@ -67,7 +67,7 @@ class StepTimes:
     def in_step(self) -> Flags:
         """Return True if the rank's steps are as long as those of most others, so something makes them wait."""
         runs = self.runs
-        slow, fast = runs.quantile(self.now, 0.75), runs.quantile(self.now, 0.25)
+        slow, fast = runs.quantiles(self.now, 0.75, 0.25)
         alike = (slow <= fast * (1 + EQUAL)) & (runs.known(self.now) >= 2)
         return alike[runs.run_of] & (np.abs(self.now - self.peers) <= EQUAL * self.peers)
 

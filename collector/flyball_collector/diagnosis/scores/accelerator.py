@@ -37,29 +37,31 @@ _LOW = Ramp(0.6, 0.75, below=1.5, above=-4.0)  # SageMaker Debugger calls a GPU 
 _NOT_IDLE = Ramp(0.08, 0.15, below=-5.0, above=0.5)
 _STEADY = Ramp(420.0, 600.0, below=-5.0, above=0.5)
 
+_NOT_AT_ALL = -6.0  # log-odds below the least that counts
+
 
 def assess_gpu_compute(s: GpuSignals) -> Assessment:
     """Utilisation only means that some kernel ran. Busy units and power show that the GPU computes."""
-    power = _POWER(s.power)
-    work = np.where(np.isnan(s.sm), power, _AT_WORK(s.sm) + _TENSOR(s.tensor) + 0.5 * power)
-    memory = np.where(s.memory_reported, _BANDWIDTH_LIMITED(s.memory), 0.0)
-    level = np.where(np.isnan(s.sm), s.busy * np.minimum(known_or(0.5, s.power) / 0.8, 1.0), s.sm)
-    return _weigh(s, COMPUTE, _ALL_THE_TIME(s.busy) + work + memory, level, _busy_words(s))
+    power, no_sm = s.odds(_POWER, "power"), np.isnan(s.sm)
+    work = _where(no_sm, lambda: power, lambda: _AT_WORK(s.sm) + _TENSOR(s.tensor) + 0.5 * power)
+    memory = _where(s.memory_reported, lambda: s.odds(_BANDWIDTH_LIMITED, "memory"), lambda: np.zeros(len(s.memory)))
+    level = _where(no_sm, lambda: s.busy * np.minimum(known_or(0.5, s.power) / 0.8, 1.0), lambda: s.sm)
+    return _weigh(s, COMPUTE, s.odds(_ALL_THE_TIME, "busy") + work + memory, level, _busy_words(s))
 
 
 def assess_gpu_memory(s: GpuSignals) -> Assessment:
     """Use the bandwidth; the older counter only gives the share of time in which any memory was moved."""
-    moved = np.where(s.memory_reported, _BANDWIDTH(s.memory), _CONTROLLER(s.memory))
-    return _weigh(s, MEMORY, _ALL_THE_TIME(s.busy) + moved, known_or(0.0, s.memory), _busy_words(s))
+    moved = _where(s.memory_reported, lambda: _BANDWIDTH(s.memory), lambda: _CONTROLLER(s.memory))
+    return _weigh(s, MEMORY, s.odds(_ALL_THE_TIME, "busy") + moved, known_or(0.0, s.memory), _busy_words(s))
 
 
 def assess_small_batch(s: GpuSignals) -> Assessment:
     """Detect kernels that are too small or launched one by one: a kernel always runs, but most units are idle."""
-    little = _LITTLE_POWER(s.power)
-    rests = np.where(np.isnan(s.sm), little, _LITTLE_WORK(s.sm) + 0.3 * little)
-    bandwidth = np.where(np.isnan(s.memory), 0.0, _BANDWIDTH_LIMITED(s.memory))
-    level = np.where(np.isnan(s.sm), s.busy * (1 - np.minimum(s.power / 0.8, 1.0)), s.busy * (1 - s.sm))
-    return _weigh(s, SMALL_BATCH, _ALL_THE_TIME(s.busy) + rests + bandwidth, level, _busy_words(s))
+    little, no_sm = _LITTLE_POWER(s.power), np.isnan(s.sm)
+    rests = _where(no_sm, lambda: little, lambda: _LITTLE_WORK(s.sm) + 0.3 * little)
+    bandwidth = s.odds(_BANDWIDTH_LIMITED, "memory")
+    level = s.busy * _where(no_sm, lambda: 1 - np.minimum(s.power / 0.8, 1.0), lambda: 1 - s.sm)
+    return _weigh(s, SMALL_BATCH, s.odds(_ALL_THE_TIME, "busy") + rests + bandwidth, level, _busy_words(s))
 
 
 def assess_pcie(s: GpuSignals) -> Assessment:
@@ -87,7 +89,9 @@ def assess_idle_gpu(s: GpuSignals) -> Assessment:
             ("the GPU is busy {:.0f} % of the time", 100 * mean[place]),
         )
 
-    log_odds = np.where(s.held, _IDLE(s.mean) + _HELD(s.held_seconds), -6.0)
+    rows = np.flatnonzero(s.held & ~(mean >= _IDLE.high))  # above, the odds are below what counts
+    log_odds = np.full(len(mean), _NOT_AT_ALL)
+    log_odds[rows] = _IDLE(mean[rows]) + _HELD(held_seconds[rows])
     return _weigh(s, IDLE, log_odds, 1 - known_or(1.0, s.mean), words)
 
 
@@ -104,8 +108,18 @@ def assess_low_use(s: GpuSignals) -> Assessment:
             ("power at {:.0f} % of its limit", 100 * watts[place]),
         )
 
-    log_odds = np.where(s.held, _LOW(use) + _NOT_IDLE(use) + _STEADY(s.steady_seconds), -6.0)
+    steady = s.steady_seconds
+    rows = np.flatnonzero(s.held & ~((use >= _LOW.high) & (steady <= _STEADY.low)))  # as in `assess_idle_gpu`
+    log_odds = np.full(len(use), _NOT_AT_ALL)
+    log_odds[rows] = _LOW(use[rows]) + _NOT_IDLE(use[rows]) + _STEADY(steady[rows])
     return _weigh(s, LOW_USE, log_odds, 1 - known_or(1.0, use), words)
+
+
+def _where(flags: Flags, yes: Callable[[], Floats], no: Callable[[], Floats]) -> Floats:
+    """Choose between two by a flag of each GPU. What is chosen nowhere is not computed: most fleets are of one kind."""
+    if flags.all():
+        return yes()
+    return np.where(flags, yes(), no()) if flags.any() else no()
 
 
 def _weigh(

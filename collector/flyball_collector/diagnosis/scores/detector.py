@@ -1,6 +1,7 @@
 """Runs all scores of all hosts and GPUs, and claims the bottlenecks that are probable and cost enough."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.claims import Claims
 from flyball_collector.diagnosis.kinds import EventKind
+from flyball_collector.diagnosis.largest_by_host import largest_by_host
 from flyball_collector.diagnosis.scores import (
     accelerator,
     gpu_feed,
@@ -26,6 +28,7 @@ from flyball_collector.diagnosis.scores.score_table import ScoreTable
 from flyball_collector.diagnosis.scores.settings import ScoreSettings
 from flyball_collector.diagnosis.scores.signals import Signals
 from flyball_collector.diagnosis.scores.spells import Spells
+from flyball_collector.diagnosis.subject import Subjects
 from flyball_collector.diagnosis.view import View
 
 Floats = NDArray[np.float64]
@@ -125,6 +128,8 @@ class BottleneckDetector:
         self._of_gpus: list[Assessment] = []
         self._gpu_claims: list[Claims] = []
         self._gpu_lines: Floats = np.empty(0)  # kind × (score, probability) × host: the worst GPU of each host
+        self._swings: Floats | None = None  # along hosts: the largest of their GPUs
+        self._bases: dict[Subjects, _Basis] = {}  # of this second
         self._gpus_evaluated = float("-inf")
         self._spells = {name: Spells() for name in COME_AND_GO}
         self._hosts = self._signals.hosts
@@ -134,6 +139,7 @@ class BottleneckDetector:
     def observe(self, view: View) -> Iterable[Claims]:
         """Evaluate everything. Expensive work runs between two claims, so that the event loop can run."""
         self._signals.update(view)
+        self._bases.clear()
         kernel = kernel_evidence.of_trainings(self._signals)
         found = self._by_signals(kernel)
         claims = [self._claim(view, assessment) for assessment in found]
@@ -159,10 +165,13 @@ class BottleneckDetector:
         self._gpus_evaluated, self._hosts = view.now, view.hosts
         self._gpus.update(view, self._signals.rates, ~np.isnan(self._signals["data_share"]))
         self._of_gpus = [assess(self._gpus) for assess in OF_GPUS]
+        self._swings = view.largest_by_host(self._spreads(), view.gpus.hosts)
         self._gpu_claims = [self._claim(view, assessment) for assessment in self._of_gpus]
         if self._tabulates:
-            lines = np.array([_lines(*judged) for judged in zip(self._of_gpus, self._gpu_claims, strict=True)])
-            self._gpu_lines = _worst(lines, view.gpus.hosts, len(view.hosts))
+            lines = np.empty((len(OF_GPUS), 2, len(view.gpus)))
+            for into, found, claims in zip(lines, self._of_gpus, self._gpu_claims, strict=True):
+                _write_lines(into, found, claims)
+            self._gpu_lines = largest_by_host(lines, view.gpus.hosts, len(view.hosts))
         return True
 
     def _by_signals(self, kernel: kernel_evidence.Kernel) -> list[Assessment]:
@@ -174,31 +183,32 @@ class BottleneckDetector:
         """Yield the assessments that also need GPUs, cores or other assessments."""
         signals = self._signals
         if signals.ever_known("data_share") or self._of_gpus:
-            swings = view.largest_by_host(self._swings(view), view.gpus.hosts)
+            swings = np.full(len(view.hosts), np.nan) if self._swings is None else self._swings
             explaining = [assessment for assessment in found if assessment.kind.name in EXPLAIN_WAITING]
             yield gpu_feed.assess_data_wait(signals, swings, explaining)
         if signals.ever_known("gpu_busy"):
             yield gpu_feed.assess_host(signals, self._cores.update(view, gpu_feed.hosts_to_measure(signals)))
 
-    def _swings(self, view: View) -> Floats:
+    def _spreads(self) -> Floats:
         """Return the spread of utilisation of GPUs that work part of the time, once enough readings are known."""
         gpus = self._gpus
-        if not self._of_gpus:
-            return np.full(len(view.gpus), np.nan)
-        works = gpus.held & (gpus.mean > 0.1) & (gpus.mean < 0.9) & (gpus.updates >= 20)
-        return np.where(works, gpus.spread, np.nan)
+        found = np.full(len(gpus.mean), np.nan)
+        works = np.flatnonzero(gpus.held & (gpus.mean > 0.1) & (gpus.mean < 0.9) & (gpus.updates >= 20))
+        found[works] = gpus.spread[works]
+        return found
 
     def _claim(self, view: View, found: Assessment) -> Claims:
-        settings, kind = self._settings, found.kind.name
-        updates = self._signals.updates[found.subjects.hosts]
+        settings, kind, basis = self._settings, found.kind.name, self._basis(view, found.subjects)
         weighed = confidence = found.probability
-        log_odds, measured = found.log_odds, self._measured(found)
-        if (updates < ENOUGH_UPDATES).any():
-            log_odds = log_odds * np.minimum(updates / ENOUGH_UPDATES, 1.0)
+        log_odds, unsure = found.log_odds, found.sources <= 1
+        if basis.ramp is not None:
+            log_odds = log_odds * basis.ramp
             confidence = sigmoid(log_odds)
+        measured = np.zeros(len(found.subjects), dtype=np.bool_)
         if self._calibration.knows(kind):
+            measured = basis.reports_steps if found.uncalibrated is None else basis.reports_steps & ~found.uncalibrated
             confidence = np.where(measured, self._calibration.probability(kind, log_odds), confidence)
-        unsure = ~measured & (found.sources <= 1)
+            unsure &= ~measured
         confidence = np.where(unsure, np.minimum(confidence, ONE_SOURCE), confidence)
         if found.most is not None:
             confidence = np.minimum(confidence, found.most)
@@ -213,26 +223,27 @@ class BottleneckDetector:
             enters=enters,
             stays=stays,
             confidence=confidence,
-            known=(updates >= FEW_UPDATES)
-            & view.alive[found.subjects.hosts]
-            & ~self._signals.paused[found.subjects.hosts],  # a paused run is not slow
+            known=basis.known,
             level=found.level,
             because=partial(_because, found, measured),
             evidence={**found.evidence, "log_odds": log_odds},
         )
 
-    def _measured(self, found: Assessment) -> Flags:
-        """Return where the calibration applies: in all labelled runs, the training reported its steps."""
-        if not self._calibration.knows(found.kind.name):
-            return np.zeros(len(found.subjects), dtype=np.bool_)
-        measured = ~np.isnan(self._signals["data_share"])[found.subjects.hosts]
-        return measured if found.uncalibrated is None else measured & ~found.uncalibrated
+    def _basis(self, view: View, of: Subjects) -> "_Basis":
+        """Return what is the same for all kinds of these subjects in this second."""
+        if of not in self._bases:
+            signals, hosts = self._signals, of.hosts
+            updates = signals.updates
+            known = (updates >= FEW_UPDATES) & view.alive & ~signals.paused  # a paused run is not slow
+            ramp = np.minimum(updates / ENOUGH_UPDATES, 1.0)[hosts] if (updates < ENOUGH_UPDATES).any() else None
+            self._bases[of] = _Basis(known[hosts], ~np.isnan(signals["data_share"])[hosts], ramp)
+        return self._bases[of]
 
     def _tabulate(self, view: View, judged: Iterable[tuple[Assessment, Claims]]) -> ScoreTable:
         """Make the table. It has a line for every bottleneck, known or not."""
         lines = np.full((len(KINDS), 2, len(view.hosts)), np.nan)
         for assessment, claims in judged:
-            lines[_PLACES[assessment.kind.name]] = _lines(assessment, claims)
+            _write_lines(lines[_PLACES[assessment.kind.name]], assessment, claims)
         if self._of_gpus:
             lines[_FIRST_OF_GPUS:] = self._gpu_lines
         lines[..., self._signals.paused] = np.nan
@@ -246,21 +257,21 @@ class BottleneckDetector:
         )
 
 
-def _lines(found: Assessment, claims: Claims) -> tuple[Floats, Floats]:
-    """Return score and probability."""
-    return (
-        np.where(found.known, found.level * claims.confidence, np.nan),
-        np.where(found.known, claims.confidence, np.nan),
-    )
+@dataclass(frozen=True, slots=True)
+class _Basis:
+    """Holds what the claims of all kinds along some subjects share."""
+
+    known: Flags
+    reports_steps: Flags  # calibration applies: in all labelled runs, the training reported its steps
+    ramp: Floats | None  # weight of the evidence of hosts with few updates; None: all have enough
 
 
-def _worst(values: Floats, hosts: NDArray[np.int64], count: int) -> Floats:
-    """Return the largest value among each host's GPUs, along the last axis. GPUs are ordered by host."""
-    found = np.full((*values.shape[:-1], count), np.nan)
-    if len(hosts):
-        starts = np.flatnonzero(np.diff(hosts, prepend=-1))
-        found[..., hosts[starts]] = np.fmax.reduceat(values, starts, axis=-1)
-    return found
+def _write_lines(into: Floats, found: Assessment, claims: Claims) -> None:
+    """Write score and probability."""
+    np.multiply(found.level, claims.confidence, out=into[0])
+    into[1] = claims.confidence
+    if not found.known.all():
+        np.copyto(into, np.nan, where=~found.known)
 
 
 def _because(found: Assessment, measured: Flags, place: int) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,14 +41,19 @@ class Ramp:
 
     def __call__(self, values: Floats) -> Floats:
         """Return the log-odds of each value."""
-        found: Floats = within((values - self.low) / (self.high - self.low), 0.0, 1.0)
+        found: Floats = values - self.low
+        found /= self.high - self.low
+        np.maximum(found, 0.0, out=found)
+        np.minimum(found, 1.0, out=found)
         found *= self.above - self.below
         found += self.below
-        found[np.isnan(found)] = 0.0
+        unknown = np.isnan(found)
+        if unknown.any():
+            found[unknown] = 0.0
         return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Assessment:
     """The assessment of one kind of bottleneck along its subjects."""
 
@@ -62,7 +68,7 @@ class Assessment:
     most: Floats | None = None  # the highest confidence that the readings allow; None: any
     uncalibrated: Flags | None = None  # the calibration was fitted to other evidence; None: nowhere
 
-    @property
+    @cached_property
     def probability(self) -> Floats:
         """The probability before calibration."""
         return sigmoid(self.log_odds)
@@ -86,13 +92,13 @@ def weigh(
     for found in sources.values():
         bounded = within(found, -MOST, MOST)
         log_odds += bounded
-        supporting += bounded >= SUPPORTS
+        supporting += (bounded >= SUPPORTS).view(np.int8)
     return Assessment(
         kind=kind,
         subjects=subjects,
         log_odds=log_odds,
         sources=supporting,
-        level=within(np.where(np.isnan(level), 0.0, level), 0.0, 1.0),
+        level=np.minimum(np.fmax(level, 0.0), 1.0),  # unknown counts as none
         known=known,
         evidence=evidence,
         words=words,
@@ -113,8 +119,10 @@ def or_lost(usual: Floats, lost: Ramp, loss: Floats) -> Floats:
 
 def sigmoid(log_odds: Floats) -> Floats:
     """Return the probability for log-odds."""
-    found: Floats = 1.0 / (1.0 + np.exp(-within(log_odds, -30.0, 30.0)))
-    return found
+    found = within(log_odds, -30.0, 30.0)
+    np.exp(np.negative(found, out=found), out=found)
+    found += 1.0
+    return np.divide(1.0, found, out=found)
 
 
 def percent(value: float) -> str:

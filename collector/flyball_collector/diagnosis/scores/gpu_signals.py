@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from flyball_collector.diagnosis.scores.evidence import Ramp, within
 from flyball_collector.diagnosis.scores.rates import Rates
 from flyball_collector.diagnosis.scores.signal_list import HELD_BYTES
 from flyball_collector.diagnosis.subject_arrays import SubjectArrays
@@ -50,10 +51,11 @@ class GpuSignals:
             held=0.0,
         )
         self.gpus = self._swing.subjects
+        self._odds: dict[tuple[Ramp, str], Floats] = {}
 
     def update(self, view: View, rates: Rates, trains: Flags) -> None:
         """Take the readings of a second. `trains`: hosts with a run that reports its steps."""
-        self.gpus = view.gpus
+        self.gpus, self._odds = view.gpus, {}
         now = view.gpu("gpu_utilization_ratio")
         self.busy = view.gpu("gpu_utilization_ratio", 10)
         self.sm = view.gpu("gpu_sm_active_ratio", 10)
@@ -67,6 +69,13 @@ class GpuSignals:
         self.pcie = self._pcie(view, rates)
         self.held = view.gpu("gpu_memory_used_bytes") > HELD_BYTES
         self._note_swing(view, now, np.append(trains, False)[view.gpus.hosts])
+
+    def odds(self, ramp: Ramp, name: str) -> Floats:
+        """Return the log-odds of one of the readings. Several kinds use the same ones."""
+        key = ramp, name
+        if key not in self._odds:
+            self._odds[key] = ramp(getattr(self, name))
+        return self._odds[key]
 
     @property
     def spread(self) -> Floats:
@@ -101,18 +110,20 @@ class GpuSignals:
     def _note_swing(self, view: View, now: Floats, trains: Flags) -> None:
         kept = self._swing
         kept.align(view.gpus)
-        passed = known_or(0.0, view.now - kept["last"])
+        passed = _once(known_or(0.0, view.now - kept["last"]))
         weight = 1 - np.exp(-passed / SWING_SECONDS)
         known = ~np.isnan(now)
         away = now - kept["mean"]
         fresh = np.isnan(kept["mean"]) & known
         mean = np.where(known, kept["mean"] + weight * away, kept["mean"])
         spread = np.where(known, (1 - weight) * (kept["spread"] + weight * away**2), kept["spread"])
-        kept["mean"], kept["spread"] = np.where(fresh, now, mean), np.where(fresh, 0.0, spread)
+        np.copyto(mean, now, where=fresh)
+        np.copyto(spread, 0.0, where=fresh)
+        kept["mean"], kept["spread"] = mean, spread
         kept["updates"] = np.where(known, np.minimum(kept["updates"] + 1, 10_000), 0)
         kept["held"] = np.where(self.held, kept["held"] + passed, 0.0)
         self._note_steady(passed, known, trains)
-        kept["last"] = np.full(len(now), view.now)
+        kept["last"][:] = view.now
 
     def _note_steady(self, passed: Floats, known: Flags, trains: Flags) -> None:
         """Follow the use of minutes, and how long it has been neither idle nor full nor changing."""
@@ -122,11 +133,13 @@ class GpuSignals:
         moved = np.where(known, kept["long_mean"] + weight * away, kept["long_mean"])
         kept["long_mean"] = np.where(np.isnan(moved), kept["mean"], moved)
         low, high = _PARTLY
-        steady = self.held & (np.abs(away) <= np.where(trains, _STEADY, _STEADY_ALONE))
-        steady &= self.spread <= np.where(trains, _STEADY_SPREAD, _STEADY_SPREAD_ALONE)
-        steady &= (kept["mean"] >= low) & (kept["mean"] <= high)
+        steady = self.held & (kept["mean"] >= low) & (kept["mean"] <= high)
+        rows = np.flatnonzero(steady)  # few: most GPUs work fully, or not at all
+        of_run = trains[rows]
+        steady[rows] = np.abs(away[rows]) <= np.where(of_run, _STEADY, _STEADY_ALONE)
+        steady[rows] &= np.sqrt(kept["spread"][rows]) <= np.where(of_run, _STEADY_SPREAD, _STEADY_SPREAD_ALONE)
         more = kept["steady"] + np.where(steady, passed, -_LOST * passed)
-        kept["steady"] = np.where(known, np.clip(more, 0.0, _MOST_STEADY_SECONDS), kept["steady"])
+        kept["steady"] = np.where(known, within(more, 0.0, _MOST_STEADY_SECONDS), kept["steady"])
 
     def _pcie(self, view: View, rates: Rates) -> Floats:
         """Return the utilisation of the link in its busier direction, at its current generation and width."""
@@ -136,3 +149,8 @@ class GpuSignals:
         found = np.full(len(limit), np.nan)
         np.divide(moved, limit, out=found, where=limit > 0)
         return np.asarray(np.minimum(found, 1.0))
+
+
+def _once(values: Floats) -> Floats:
+    """Return equal values as one value: its exponential is then computed once."""
+    return values[:1] if len(values) and (values == values[0]).all() else values

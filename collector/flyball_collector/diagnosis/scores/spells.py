@@ -32,9 +32,12 @@ class Spells:
         kept.align(subjects)
         passed = known_or(0.0, now - kept["last"])
         back = enters & ~kept["on"] & (kept["last_on"] > -np.inf)
-        kept["returns"] = kept["returns"] * np.exp(-np.maximum(passed, 0.0) / _MEMORY_SECONDS) + back
+        returns = kept["returns"]
+        if returns.any():
+            returns *= np.exp(-np.maximum(passed, 0.0) / _MEMORY_SECONDS)
+        returns += back
         kept["on"] = enters | (kept["on"] & stays)
-        kept["last_on"] = np.where(kept["on"], now, kept["last_on"])
-        kept["last"] = np.full(len(subjects), now)
-        held: Flags = (kept["returns"] >= _SEVERAL) & (now - kept["last_on"] <= _HOLD_SECONDS)
+        np.copyto(kept["last_on"], now, where=kept["on"])
+        kept["last"][:] = now
+        held: Flags = (returns >= _SEVERAL) & (now - kept["last_on"] <= _HOLD_SECONDS)
         return held

@@ -39,17 +39,23 @@ class Steps:
         second = int(view.now)
         sequences = self._read["sequence"]
         every = max(1, -(-hosts // HOSTS_A_SECOND))
-        states, found_shares, places = view.states, [], []
+        found_shares, places = [], []
         paused_at = self._read["paused_at"]
-        for place in range(second % every, hosts, every):
-            state = states[place]
-            if state.extras is None or state.sequence == sequences[place]:
+        share = slice(second % every, hosts, every)
+        for place, state, before in zip(
+            range(hosts)[share], view.states[share], sequences[share].tolist(), strict=True
+        ):
+            extras = state.extras
+            if extras is None or state.sequence == before:
                 continue
             sequences[place] = state.sequence
-            if _are_paused(state.extras.steps):
+            reports = extras.steps
+            if not reports:
+                continue
+            if reports[0].paused_seconds > 0 and _are_paused(reports):
                 paused_at[place] = view.now
-            if (reports := state.extras.steps) and (share := _shares(reports, second // every)) is not None:
-                found_shares.append(share)
+            if (found_share := _shares(reports, second // every)) is not None:
+                found_shares.append(found_share)
                 places.append(place)
         self.paused = view.now - paused_at < PAUSED_SECONDS * every
         if found_shares:
@@ -59,7 +65,7 @@ class Steps:
 
 def _are_paused(reports: Sequence[pb.StepReport]) -> bool:
     """Return True if all ranks were paused since the last record."""
-    return bool(reports) and all(report.paused_seconds > 0 and not report.steps for report in reports)
+    return all(report.paused_seconds > 0 and not report.steps for report in reports)
 
 
 def _shares(reports: Sequence[pb.StepReport], number: int) -> Shares | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from flyball_planner.accuracy.result import Unsuited
+from flyball_planner.accuracy.rows.vocabulary import count
 from flyball_planner.accuracy.tables import RowConfiguration
 from flyball_planner.layouts.layout import ParallelLayout
 from flyball_planner.models.cost import ModelBlock, ModelCost
@@ -37,14 +38,15 @@ def perceptron(configuration: RowConfiguration) -> ModelCost:
 
 def perceptron_training(configuration: RowConfiguration) -> Training:
     """Return the training of a row."""
-    batch = configuration.count("batch", 1)
-    optimizer = find_optimizer(configuration["optimizer"] or "adam")
-    return Training(1, batch, optimizer, PRECISIONS[configuration["precision"] or "fp32"])
+    optimizer, precision = configuration["optimizer"], configuration["precision"]
+    if not optimizer or precision not in PRECISIONS:
+        raise Unsuited(f"the row has no optimizer, or its precision {precision!r} is not understood")
+    return Training(1, count(configuration, "batch"), find_optimizer(optimizer), PRECISIONS[precision])
 
 
 def perceptron_layout(configuration: RowConfiguration) -> ParallelLayout:
     """Return one device with the complete batch."""
-    return ParallelLayout(micro_batch=configuration.count("batch", 1))
+    return ParallelLayout(micro_batch=count(configuration, "batch"))
 
 
 def _after_product(configuration: RowConfiguration, width: int) -> Iterator[ModelBlock]:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from flyball_planner.accuracy.result import Unsuited
 from flyball_planner.accuracy.rows.images import image_model, is_image_model
-from flyball_planner.accuracy.rows.words import words
+from flyball_planner.accuracy.rows.vocabulary import RANGE, count, refuse, words
 from flyball_planner.accuracy.tables import RowConfiguration
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.counts import parameters
@@ -17,7 +17,9 @@ from flyball_reports.errors import UnknownName
 
 Subject = TransformerShape | ModelCost
 
-USUAL_HEAD = 128  # width of a head, if a row has neither heads nor their width
+HEADS_OF_WIDTH = {14_400: 96, 13_824: 64}
+"""Heads of models whose rows lack them, by their width: the 200B model and "all NHEADS=64 (above too)" of BigScience
+(bigscience-workshop/bigscience, train/tr11-176B-ml/chronicles-prequel.md). No other table leaves them out."""
 
 
 def read_subject(configuration: RowConfiguration) -> Subject:
@@ -30,17 +32,17 @@ def read_subject(configuration: RowConfiguration) -> Subject:
 
 
 def read_sequence(configuration: RowConfiguration) -> int:
-    """Return the tokens of a sample, or 1 for images."""
+    """Return the tokens of a sample, or 1 for images. Of "max 512", it is the upper limit: the longest sample of a run
+    decides its peak."""
     if is_image_model(configuration):
         return 1
     text = words(configuration, "seq_len_or_input")
     found = re.search(r"\d+", text)
     if found is None:
         raise Unsuited("the row has no sequence")
-    return min(int(found[0]), UNPACKED_TOKENS) if "unpacked" in text else int(found[0])
-
-
-UNPACKED_TOKENS = 256  # a sample of instruction data that is not packed to the full length (Alpaca: longest ~ 1,000)
+    if "unpacked" in text or RANGE.search(text):
+        raise refuse("seq_len_or_input", text, "the length of the samples is not stated")
+    return int(found[0])
 
 
 def _named(configuration: RowConfiguration) -> TransformerShape:
@@ -82,18 +84,18 @@ def _candidates(configuration: RowConfiguration) -> Iterator[TransformerShape]:
 
 
 def _plain_shape(configuration: RowConfiguration) -> TransformerShape:
-    hidden = configuration.count("hidden", 0)
+    hidden = count(configuration, "hidden")
     if not configuration["vocab"]:
         raise Unsuited("the row has no vocabulary")
-    heads = configuration.count("heads", max(1, hidden // USUAL_HEAD))
+    heads = count(configuration, "heads", HEADS_OF_WIDTH.get(hidden))
     shape = TransformerShape(
         kind=TransformerKind.DECODER,
-        layers=configuration.count("n_layers", 1),
+        layers=count(configuration, "n_layers", 1),
         hidden=hidden,
         heads=heads,
-        ffn=configuration.count("ffn", 4 * hidden),
-        vocab=configuration.count("vocab", 1),
-        kv_heads=configuration.count("kv_heads", heads),
+        ffn=count(configuration, "ffn", 4 * hidden),
+        vocab=count(configuration, "vocab"),
+        kv_heads=count(configuration, "kv_heads", heads),
         head_dim=max(1, hidden // heads),
         max_positions=read_sequence(configuration),
         name=configuration["model"],
@@ -106,6 +108,6 @@ def _layers(configuration: RowConfiguration, one_layer: TransformerShape) -> int
     wanted = configuration.number("params")
     if wanted is None:
         raise Unsuited("the row has neither layers nor parameters")
-    count = parameters(one_layer)
-    stages = configuration.count("pp", 1)
-    return max(1, round((wanted - count.total + count.layer) / count.layer / stages)) * stages
+    counted = parameters(one_layer)
+    stages = count(configuration, "pp", 1)
+    return max(1, round((wanted - counted.total + counted.layer) / counted.layer / stages)) * stages

@@ -6,9 +6,9 @@ from tests.benchmarks.false_alarms import KINDS, alerts_of_days, alerts_of_start
 
 
 def test_quiet_hosts_raise_no_alerts() -> None:
-    """There is no alert in 100 simulated host-days and 1,000 job starts."""
-    assert not alerts_of_days(hosts=100, days=1, seed=11)
-    assert not alerts_of_starts(hosts=1000, rounds=1, seed=12)
+    """There is no alert in 60 simulated host-days and 400 job starts."""
+    assert not alerts_of_days(hosts=60, days=1, seed=11)
+    assert not alerts_of_starts(hosts=400, rounds=1, seed=12)
 
 
 @pytest.mark.parametrize(("alerts", "bound"), [(0, 3.0), (1, 4.74), (3, 7.75), (10, 16.96)])

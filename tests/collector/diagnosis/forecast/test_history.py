@@ -1,6 +1,8 @@
 """Rings of lows and highs, newest readings and ladders."""
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from flyball_collector.diagnosis.forecast.fill_forecast import RINGS
 from flyball_collector.diagnosis.forecast.history import History, Ladder, MinMaxRing, NewestReadings
@@ -69,6 +71,32 @@ def test_each_row_has_its_own_newest_readings() -> None:
     assert stretch.times[:, 1].tolist() == [0.0, 2.0, 4.0]
     assert np.isnan(newest.last(4, ROWS).high[0, 1])
     assert newest.back(1, ROWS)[1].tolist() == [4.0, 20.0]
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(st.sampled_from([np.nan, *range(9)]), min_size=3, max_size=3), st.booleans()), max_size=40
+    ),
+    st.sampled_from([3, 4]),
+)
+def test_the_cheap_bound_is_below_every_reading(seconds: list[tuple[list[float], bool]], slots: int) -> None:
+    """Rows may miss readings and be forgotten: `lowest` is that of the slots, and `least` is not above it."""
+    newest, rows = NewestReadings(slots, 3), np.arange(3)
+    held: list[dict[int, float]] = [{} for _ in rows]
+    counts = [0, 0, 0]
+    for second, (values, forgets) in enumerate(seconds):
+        newest.add(float(second), numbers(*values))
+        for row, value in enumerate(values):
+            if not np.isnan(value):
+                held[row][counts[row] % slots] = value
+                counts[row] += 1
+        lowest = newest.lowest(rows)
+        np.testing.assert_array_equal(lowest, numbers(*(min(slot.values(), default=np.nan) for slot in held)))
+        assert not (newest.least() > lowest).any()
+        assert (np.isnan(newest.least()) == np.isnan(lowest)).all()
+        if forgets:
+            newest.forget(np.array([second % 3]))
+            counts[second % 3] = 0
 
 
 def test_rows_move_with_their_history() -> None:

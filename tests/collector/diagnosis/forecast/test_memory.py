@@ -30,6 +30,20 @@ def play(use: Iterable[float], every: float = 1.0, metric: str = "memory_used_ra
     return events
 
 
+def play_hosts(*series: Floats, every: float = 1.0) -> list[list[Event]]:
+    """Play a host with each of these series of memory use, all at the same time; return the events of each."""
+    use = np.full((max(map(len, series)), len(series)), np.nan)
+    for place, values in enumerate(series):
+        use[: len(values), place] = values
+    machines, detector, conditions = Machines(len(series)), MemoryExhaustion(ForecastSettings()), Conditions()
+    events: list[list[Event]] = [[] for _ in series]
+    for number, values in enumerate(use):
+        view = ArrayView(machines, START + every * number, host={"memory_used_ratio": values})
+        for event in conditions.apply(detector.observe(view), view.now_ns):
+            events[machines.hosts.places[Subject(event.subject.host)]].append(event)
+    return events
+
+
 def play_gpu(used: Iterable[float], *, busy: float = 0.9) -> list[Event]:
     """Play one GPU of 80 GiB with the driver's figure; return its events."""
     machines, detector, conditions = Machines(1, gpus=1), MemoryExhaustion(ForecastSettings()), Conditions()
@@ -119,7 +133,7 @@ def test_slow_growth_is_reported_with_its_time() -> None:
 
 def test_a_plateau_at_95_per_cent_raises_no_alarm() -> None:
     """Use that does not grow is not reported, however high it is."""
-    assert play(0.95 + noise(8640, 0.004), every=10.0) == []
+    assert play(0.95 + noise(2880, 0.004), every=30.0) == []
 
 
 def test_a_step_to_97_per_cent_raises_no_alarm() -> None:
@@ -131,8 +145,8 @@ def test_a_step_to_97_per_cent_raises_no_alarm() -> None:
 
 def test_a_sawtooth_raises_no_alarm() -> None:
     """Caches and garbage collectors that release memory reached this level before, and will again."""
-    phase = np.arange(7200) / 300 % 1
-    assert play(0.55 + 0.34 * phase + noise(7200, 0.002)) == []
+    phase = np.arange(3000) / 300 % 1
+    assert play(0.55 + 0.34 * phase + noise(3000, 0.002)) == []
 
 
 def test_a_sawtooth_near_the_limit_is_reported_until_it_is_known() -> None:
@@ -143,12 +157,12 @@ def test_a_sawtooth_near_the_limit_is_reported_until_it_is_known() -> None:
     assert raised == [0, 1, 9]
 
 
-@pytest.mark.parametrize("plateau", [0.6, 0.9, 0.95])
-def test_a_warm_up_raises_no_alarm(plateau: float) -> None:
+def test_a_warm_up_raises_no_alarm() -> None:
     """Growth slows down before it ends: a warm-up to a high level does not count as filling up."""
-    for tau in (2, 10, 60, 300):
-        use = 0.05 + (plateau - 0.05) * (1 - np.exp(-np.arange(1500) / tau))
-        assert play(use + noise(1500, 0.001)) == []
+    warm = [(plateau, tau) for plateau in (0.6, 0.9, 0.95) for tau in (2, 10, 60, 300)]
+    uses = [0.05 + (plateau - 0.05) * (1 - np.exp(-np.arange(1500) / tau)) for plateau, tau in warm]
+    events = play_hosts(*(use + noise(1500, 0.001) for use in uses))
+    assert [how for how, found in zip(warm, events, strict=True) if found] == []
 
 
 def test_an_alarm_is_cleared_when_the_growth_ends() -> None:
@@ -217,13 +231,17 @@ def test_a_host_that_is_not_reporting_is_neither_raised_nor_cleared() -> None:
 @pytest.mark.parametrize("minutes", [10, 30, 120])
 def test_minute_series_predict_exhaustions(minutes: int) -> None:
     """With a reading every 57 s, most exhaustions that take at least ten minutes are reported two readings ahead."""
-    reported = 0
-    for seed in range(10):
-        grow = np.linspace(0.5, 1.0, minutes + 1) + noise(minutes + 1, 0.003, seed)
-        use = np.concatenate([0.5 + noise(200, 0.006, seed + 100), grow[grow < 1], np.full(3, 0.05)])
-        end = 200 + int(np.argmax(np.append(grow, 1.0) >= 1))
-        reported += any(e.state is State.RAISED and seconds(e) / 57 <= end - 2 for e in play(use, every=57.0))
-    assert reported >= 8
+    grown = [np.linspace(0.5, 1.0, minutes + 1) + noise(minutes + 1, 0.003, seed) for seed in range(10)]
+    ends = [200 + int(np.argmax(np.append(grow, 1.0) >= 1)) for grow in grown]
+    uses = [
+        np.concatenate([0.5 + noise(200, 0.006, seed + 100), grow[grow < 1], np.full(3, 0.05)])
+        for seed, grow in enumerate(grown)
+    ]
+    ahead = [
+        any(event.state is State.RAISED and seconds(event) / 57 <= end - 2 for event in events)
+        for end, events in zip(ends, play_hosts(*uses, every=57.0), strict=True)
+    ]
+    assert sum(ahead) >= 8
 
 
 def test_services_with_high_use_raise_no_alarm() -> None:

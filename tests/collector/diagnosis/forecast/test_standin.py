@@ -68,15 +68,20 @@ def test_a_failing_cooler(tmp_path: Path) -> None:
     assert len(gpus) == 1
 
 
-def test_memory_that_runs_out(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def leak(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[float, Event]]:
+    """Play a GPU whose memory grows until it is full after 250 s, and then stays full."""
+    return play(tmp_path_factory.mktemp("leak"), "leak", 400)
+
+
+def test_memory_that_runs_out(leak: list[tuple[float, Event]]) -> None:
     """The first GPU's memory grows until it is full after 250 s. This is reported half a minute before."""
-    first = raised(play(tmp_path, "leak", 260))
-    assert first["memory_exhaustion"] < 225
+    assert raised(leak)["memory_exhaustion"] < 225
 
 
-def test_full_memory_is_reported_as_full(tmp_path: Path) -> None:
+def test_full_memory_is_reported_as_full(leak: list[tuple[float, Event]]) -> None:
     """The forecast has come true: the text reports it, and no time is left."""
-    events = [event for _, event in play(tmp_path, "leak", 400) if event.kind.name == "memory_exhaustion"]
+    events = [event for _, event in leak if event.kind.name == "memory_exhaustion"]
     assert [event.state for event in events] == [State.RAISED, State.CHANGED, State.CHANGED]
     assert "used: memory is full" in events[-1].because
     assert events[-1].seconds_left == 0
@@ -87,7 +92,7 @@ def test_a_neighbour_that_uses_up_memory(tmp_path: Path) -> None:
     scenario = make_scenario("steady", GPUS)
     scenario.set({"memory_used": ramp(61 * GIB, 81559 * 1024**2, 60, 360)}, 0)
     scenario.process(0, 4242, ramp(0, 18 * GIB, 60, 360), utilization=3)
-    assert raised(play(tmp_path, scenario, 400))["memory_exhaustion"] < 360
+    assert raised(play(tmp_path, scenario, 360))["memory_exhaustion"] < 360
 
 
 def test_frozen_telemetry(tmp_path: Path) -> None:

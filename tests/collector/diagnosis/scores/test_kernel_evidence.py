@@ -1,4 +1,4 @@
-"""What the kernel counts for the processes of a training shows the bottleneck, whatever the training reports."""
+"""The bottleneck shows in what the kernel counts for the processes of a training, whatever the training reports."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -201,7 +201,7 @@ def test_a_wait_inside_a_reported_section_is_named(name: str, sections: Mapping[
 
 
 def test_reports_that_are_stronger_come_first() -> None:
-    """Where the report of a wait is the stronger evidence, readings of the processes change no score of it."""
+    """If the report of a wait is the stronger evidence, readings of the processes do not change its score."""
     host = Host(run=0.9, waits={"poll": 0.1}, calls=1)
     steps = [_report(service=0.6)]
     tables = [table_of(played(host, steps, without=left_out).diagnosis) for left_out in ("?", "training_")]
@@ -210,7 +210,7 @@ def test_reports_that_are_stronger_come_first() -> None:
 
 
 def test_waiting_for_threads_counts_as_far_as_steps_became_slower() -> None:
-    """Threads that wait for each other are no bottleneck as long as the steps that are reported keep their pace."""
+    """Threads that wait for each other are not a bottleneck as long as the reported steps keep their pace."""
     waiting = readings_of(Host(run=0.4, waits={"process": 0.6}))
     found = {}
     for name, later in (("steady", 0.2), ("slower", 0.5)):

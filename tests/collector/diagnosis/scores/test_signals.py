@@ -1,14 +1,17 @@
 """The input of scores: smoothing, holding, rates, cores, steps."""
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from flyball_agent.probes.latency import LatencyProbe
 from flyball_collector.diagnosis.scores.cores import Cores
 from flyball_collector.diagnosis.scores.rates import Rates
 from flyball_collector.diagnosis.scores.signal_list import SIGNALS
-from flyball_collector.diagnosis.scores.signals import Signals
+from flyball_collector.diagnosis.scores.signals import MEDIAN_OF, Signals, median_with
 from flyball_collector.diagnosis.view import View
 from flyball_collector.engine.engine import Diagnosis
 from flyball_collector.engine.player import Key, Player, RecordedSample, recording
@@ -48,6 +51,19 @@ def test_signals_have_unique_names() -> None:
     """Each occurs once and has a meaning."""
     assert len({signal.name for signal in SIGNALS}) == len(SIGNALS)
     assert all(signal.meaning for signal in SIGNALS)
+
+
+@given(st.lists(st.lists(st.sampled_from([math.nan, *range(5)]), min_size=3, max_size=3), max_size=12))
+def test_the_median_is_that_of_the_latest_five_known_readings(seconds: list[list[float]]) -> None:
+    """Of an even number, it is the lower one; each host has its own number of readings."""
+    recent, known = np.full((3, MEDIAN_OF), np.nan, order="F"), [list[float]() for _ in range(3)]
+    for values in seconds:
+        found = median_with(recent, np.array(values), ~np.isnan(values))
+        for host, value in enumerate(values):
+            known[host] += [] if math.isnan(value) else [value]
+        latest = [sorted(readings[-MEDIAN_OF:]) for readings in known]
+        middles = [readings[(len(readings) - 1) // 2] if readings else math.nan for readings in latest]
+        np.testing.assert_array_equal(found, middles)
 
 
 def test_a_change_counts_within_seconds_at_any_interval() -> None:

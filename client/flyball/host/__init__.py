@@ -1,0 +1,1 @@
+"""The profile of this machine: its parts, their limits, and measured speeds."""

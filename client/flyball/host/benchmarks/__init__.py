@@ -1,0 +1,1 @@
+"""Benchmarks of this machine: each is bounded in time and bytes, cleans up, and may fail alone."""

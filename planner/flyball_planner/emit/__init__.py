@@ -1,0 +1,1 @@
+"""Configurations of training frameworks from a plan: settings in, texts of files out."""

@@ -1,0 +1,105 @@
+"""Training few added weights instead of all: LoRA and QLoRA, each in the given layout or the nearest that fits."""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from flyball_planner.catalogue.hardware import ComputeDevice
+from flyball_planner.layouts.layout import Layouts, ParallelLayout
+from flyball_planner.layouts.rules import allowed
+from flyball_planner.memory.constants import CONSTANTS, Constants
+from flyball_planner.memory.estimate import Subject, estimate_memory
+from flyball_planner.memory.verdict import Fit, fits
+from flyball_planner.models.transformer.lora import TARGETS
+from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_planner.training import Checkpointing, Lora, Method, Sharding, Training
+
+USUAL = Lora(16, TARGETS)  # rank 16 on all products: within the ranks 8 to 64 that Dettmers et al. 2023 found equal
+
+
+class Adaptation(Struct, frozen=True):
+    """A training of added weights, its layout, and the memory of the fullest device."""
+
+    what: str  # as advice: "train low-rank additions instead of all weights (LoRA, rank 16)"
+    training: Training
+    layout: ParallelLayout
+    needed_bytes: float
+    saved_bytes: float
+    fit: Fit
+    also: tuple[str, ...] = ()  # what the layout changes beside the method
+
+
+def adaptations(
+    subject: Subject,
+    training: Training,
+    layout: ParallelLayout,
+    device: ComputeDevice,
+    constants: Constants = CONSTANTS,
+) -> list[Adaptation]:
+    """Return LoRA and QLoRA with the memory that they need, the smallest change first; nothing for other models."""
+    if not isinstance(subject, TransformerShape):
+        return []
+    before = float(estimate_memory(subject, training, Layouts.of(layout), device, constants).driver.middle[0])
+    return [
+        _nearest_fitting(subject, what, changed, layout, device, constants, before)
+        for what, changed in _methods(training)
+    ]
+
+
+def _methods(training: Training) -> Iterator[tuple[str, Training]]:
+    lora = training.lora or USUAL
+    if training.method is Method.FULL:
+        yield (
+            f"train low-rank additions instead of all weights (LoRA, rank {lora.rank})",
+            replace(training, method=Method.LORA, lora=lora),
+        )
+    if training.frozen_format is None:
+        yield (
+            f"train low-rank additions over 4-bit weights (QLoRA, rank {lora.rank})",
+            replace(training, method=Method.QLORA, lora=lora),
+        )
+
+
+def _nearest_fitting(
+    subject: TransformerShape,
+    what: str,
+    training: Training,
+    layout: ParallelLayout,
+    device: ComputeDevice,
+    constants: Constants,
+    before: float,
+) -> Adaptation:
+    """Return the layout with the fewest further changes that fits; if none does, the one that needs least memory."""
+    variants = [
+        each for each in _variants(layout) if allowed(subject, training, Layouts.of(each[1]), chosen=True).all()
+    ]
+    variants = variants or [((), layout)]
+    memory = estimate_memory(subject, training, Layouts.of(*(each for _, each in variants)), device, constants)
+    verdict, needed = fits(memory), memory.driver.middle
+    best = next((row for row in range(len(variants)) if verdict[row] is Fit.YES), int(needed.argmin()))
+    also, changed = variants[best]
+    return Adaptation(what, training, changed, float(needed[best]), before - float(needed[best]), verdict[best], also)
+
+
+def _variants(layout: ParallelLayout) -> Iterator[tuple[tuple[str, ...], ParallelLayout]]:
+    """Yield the layout and nearby ones that need less memory, those with the fewest changes first."""
+    steps = _steps(layout)
+    for chosen in sorted(range(2 ** len(steps)), key=int.bit_count):
+        words, changed = [], layout
+        for bit, (what, change) in enumerate(steps):
+            if chosen >> bit & 1:
+                words.append(what)
+                changed = replace(changed, **change)
+        yield tuple(words), changed
+
+
+def _steps(layout: ParallelLayout) -> Sequence[tuple[str, dict[str, object]]]:
+    steps: list[tuple[str, dict[str, object]]] = []
+    if layout.checkpointing is not Checkpointing.FULL:
+        steps.append(("full checkpointing", {"checkpointing": Checkpointing.FULL}))
+    if layout.micro_batch > 1:
+        steps.append(("micro-batches of one sample", {"micro_batch": 1}))
+    if layout.data > 1 and layout.sharding is not Sharding.ZERO3:
+        steps.append(("sharded weights (ZeRO-3, FSDP)", {"sharding": Sharding.ZERO3}))
+    return steps

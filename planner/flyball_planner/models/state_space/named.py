@@ -1,0 +1,38 @@
+"""Well-known state-space models by name; the settings are those of their published configurations."""
+
+from collections.abc import Mapping
+
+SMALL = {"vocab_size": 50280, "tie_word_embeddings": True}
+SMALL2 = {"vocab_size": 50288, "tie_word_embeddings": True, "state_size": 128, "n_groups": 1}
+
+CONFIGURATIONS: Mapping[str, Mapping[str, object]] = {
+    **{
+        f"mamba-{size}": {"model_type": "mamba", "hidden_size": hidden, "num_hidden_layers": layers, **SMALL}
+        for size, hidden, layers in (
+            ("130m", 768, 24), ("370m", 1024, 48), ("790m", 1536, 48), ("1.4b", 2048, 48), ("2.8b", 2560, 64),
+        )
+    },
+    **{
+        f"mamba2-{size}": {
+            "model_type": "mamba2", "hidden_size": hidden, "num_hidden_layers": layers, "num_heads": hidden // 32,
+            **SMALL2,
+        }
+        for size, hidden, layers in (
+            ("130m", 768, 24), ("370m", 1024, 48), ("780m", 1536, 48), ("1.3b", 2048, 48), ("2.7b", 2560, 64),
+        )
+    },
+    "codestral-mamba-7b": {"model_type": "mamba2"},
+    "falcon-mamba-7b": {
+        "model_type": "falcon_mamba", "hidden_size": 4096, "num_hidden_layers": 64, "vocab_size": 65024,
+        "tie_word_embeddings": False,
+    },
+    "jamba-v0.1": {"model_type": "jamba"},
+}  # fmt: skip
+"""Sources: config.json of state-spaces/mamba-*, state-spaces/mamba2-*, mistralai/Mamba-Codestral-7B-v0.1,
+tiiuae/falcon-mamba-7b and ai21labs/Jamba-v0.1. A head of Mamba-2 has 64 of the 2 × hidden channels."""
+
+
+def named_configuration(name: str) -> Mapping[str, object] | None:
+    """Return the configuration of a well-known model, ignoring case, an owner before "/" and "-hf"."""
+    plain = name.rsplit("/", 1)[-1].casefold().removesuffix("-hf").replace("_", "-")
+    return CONFIGURATIONS.get(plain)

@@ -1,0 +1,102 @@
+"""The report's section on the time of a training and its reasons."""
+
+from flyball_planner.plan.plan import Plan
+from flyball_planner.report.part_names import limit_name
+from flyball_planner.report.part_rows import ends, part_rows
+from flyball_reports.figures import duration, figure, percent, rate, spread
+from flyball_reports.section import ReportTable, Section
+
+NOTICED = 1.005  # overrun from which on it is shown
+OPERATOR_HEADS = ("Operator", "Kind", "FLOP per byte", "Best speed", "Share of time")
+
+
+def computation(plan: Plan, *, verbose: bool = False) -> Section:
+    """Return the section on the time and its reasons."""
+    computed = plan.computation
+    rows = [*_run_rows(plan), *_speed_rows(plan)]
+    tables = [ReportTable(tuple(row for row in rows if row[1]))]
+    if len(computed.step_parts) > 1:
+        steps = part_rows(computed.step_parts, computed.step_seconds.middle, duration, verbose=verbose)
+        tables.append(ReportTable(steps, ("Part of a step", "Time", "Share"), (1, 2)))
+    if verbose and computed.roofline:
+        tables.append(ReportTable(_operators(plan), OPERATOR_HEADS, (2, 3, 4)))
+    return Section("Computation", tables=tuple(tables))
+
+
+def _run_rows(plan: Plan) -> tuple[tuple[str, str], ...]:
+    computed = plan.computation
+    alone = computed.steps_alone_seconds
+    goodput = f"{computed.goodput_percent:.0f} % of the time goes to steps at their full pace"
+    return (
+        ("Complete run", f"{computed.estimated_train_time_human} ({ends(computed.estimated_train_seconds)})"),
+        ("Steps alone", spread(alone, duration) if alone is not None else ""),
+        ("Beyond the steps", _beyond(plan)),
+        ("Goodput", goodput if plan.training.optimizer else ""),
+        ("Training FLOPs", rate(computed.training_flops, "FLOP")),
+    )
+
+
+def _speed_rows(plan: Plan) -> tuple[tuple[str, str], ...]:
+    computed, tokens = plan.computation, plan.model.tokens_per_sample > 1
+    unit, speed = ("token", computed.tokens_per_second) if tokens else ("sample", computed.samples_per_second)
+    watts = computed.average_power_watts
+    return (
+        ("Step", spread(computed.step_seconds, duration) if plan.training.optimizer else ""),
+        ("Speed", f"{figure(speed)} {unit}s per second"),
+        ("Utilisation", _utilisation(plan)),
+        ("Efficiency", _efficiency(plan)),
+        ("Limited by", f"{limit_name(computed.bottleneck)}: {_intensity(plan)}"),
+        ("Power", f"{watts:.0f} W per device on average" if watts else ""),
+    )
+
+
+def _beyond(plan: Plan) -> str:
+    """Return what complete runs need beyond their steps."""
+    factor = plan.computation.overrun
+    if factor is None:
+        return ""
+    planned = "checkpoints, evaluation, expected failures"
+    if factor < NOTICED:
+        return planned
+    return f"{planned}; {percent(factor - 1)} more as published runs took: restarts, slower phases, slower software"
+
+
+def _efficiency(plan: Plan) -> str:
+    """Return the share of the peak that products are given, if the user gave it, or that a classical model reaches."""
+    computed = plan.computation
+    if computed.efficiency is None or (computed.mfu_percent is not None and computed.efficiency_basis == "estimated"):
+        return ""
+    reached = "matrix products reach" if computed.efficiency_basis == "as specified" else "the model reaches"
+    return f"{reached} {percent(computed.efficiency)} of the peak rate ({computed.efficiency_basis})"
+
+
+def _intensity(plan: Plan) -> str:
+    reached, ridge = plan.computation.arithmetic_intensity_flops_per_byte, plan.computation.ridge_flops_per_byte
+    return (
+        f"{figure(reached)} FLOP per byte; below {figure(ridge)} the device's memory is the limit, above its arithmetic"
+    )
+
+
+def _utilisation(plan: Plan) -> str:
+    computed = plan.computation
+    named = (
+        ("of the peak rate (MFU)", computed.mfu_percent),
+        ("with recomputation (HFU)", computed.hfu_percent),
+        ("of the 16-bit peak", computed.wide_mfu_percent),
+    )
+    return ", ".join(
+        f"{value:.2g} % {name}" if value < 1 else f"{value:.1f} % {name}" for name, value in named if value
+    )
+
+
+def _operators(plan: Plan) -> tuple[tuple[str, ...], ...]:
+    return tuple(
+        (
+            each.name,
+            each.kind,
+            figure(each.flops_per_byte) if each.flops_per_byte else "–",
+            rate(each.flops_per_second, "FLOP/s") if each.flops_per_second else "only moves bytes",
+            percent(each.time_share),
+        )
+        for each in plan.computation.roofline
+    )

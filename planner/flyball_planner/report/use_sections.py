@@ -1,0 +1,60 @@
+"""The report's sections on the trained model's use and on the memory of its hosts."""
+
+from flyball_planner.plan.plan import GenerationSection, InferenceSection, Plan
+from flyball_planner.report.part_names import part_name
+from flyball_reports.figures import duration, figure, plural, rate, size, spread
+from flyball_reports.section import ReportTable, Section
+
+_TONES = {"uncertain": "warning", "does not fit": "bad"}
+
+
+def inference(plan: Plan) -> Section:
+    """Return the section on predictions by the trained model."""
+    found = plan.inference
+    if found is None:
+        return Section("Inference")
+    unit = "FLOP" if plan.training.optimizer else "operations"
+    where = f"{found.devices} × {plan.hardware.device}" if found.devices > 1 else plan.hardware.device
+    rows = [
+        ("One sample", f"{rate(found.flops_per_sample, unit)}, {spread(found.seconds_per_sample, duration)}"),
+        (f"{found.batch:,} samples together" if found.batch > 1 else "", _batch(found)),
+    ]
+    if found.generation is not None:
+        rows += _generation(found.generation)
+    text = f"Predictions by the trained model on {where}, which holds it completely."
+    return Section("Inference", (text,), (ReportTable(tuple(row for row in rows if row[0])),))
+
+
+def _batch(found: InferenceSection) -> str:
+    return f"{spread(found.seconds_per_batch, duration)}, {figure(found.samples_per_second)} samples per second"
+
+
+def _generation(found: GenerationSection) -> list[tuple[str, str]]:
+    cache = f"{size(found.key_value_cache_bytes)} for {plural(found.context_tokens, 'token')} of context"
+    each = f"{size(found.key_value_cache_bytes_per_token)} per token"
+    pace = f"{spread(found.seconds_per_token, duration)}, {figure(found.tokens_per_second)} per second"
+    several = f"{plural(found.most_sequences, 'sequence')} of this length fit at once" if found.most_sequences else ""
+    return [
+        ("Prompt of the full context", spread(found.prefill_seconds, duration)),
+        ("Each generated token", f"{pace}, limited by {found.limited_by}"),
+        ("Keys and values (KV cache)", ", ".join(filter(None, (cache, each, several)))),
+        ("Memory", f"{spread(found.memory_bytes_per_device, size)} per device, weights {size(found.weight_bytes)}"),
+    ]
+
+
+def host(plan: Plan) -> Section:
+    """Return the section on the memory of a host."""
+    found = plan.host
+    if found is None:
+        return Section("Host memory")
+    needed = f"Each host needs {spread(found.needed_bytes, size)} of memory"
+    if found.capacity_bytes is None:
+        text = f"{needed}."
+    else:
+        text = f"{needed}, and has {size(found.capacity_bytes)}: {found.verdict}."
+    rows = tuple((part_name(each.name).capitalize(), spread(each.amount, size)) for each in found.parts)
+    return Section("Host memory", (text,), (ReportTable(rows, ("Part", "Size"), (1,)),), tone=_tone(found.verdict))
+
+
+def _tone(verdict: str) -> str:
+    return _TONES.get(verdict, "plain")

@@ -1,0 +1,79 @@
+"""Compare the planner with Calculon and llm-analysis on the runs that each of them was validated with.
+
+The figures of the peers are their own: those that Calculon's `llm-validation` prints, and the table in llm-analysis'
+example for LLaMA. Both set the efficiency of the devices by hand, Calculon for these very runs. The planner knows
+nothing of these suites (cold), or five rows of the suite (calibrated).
+
+python -m tests.benchmarks.planner_peers
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from statistics import fmean, median
+
+from flyball_planner.accuracy.published_runs import planned, published_runs
+from flyball_planner.accuracy.tables import read_tables
+from flyball_planner.accuracy.timed_rows import FILE, PUBLISHED, timed_rows
+from flyball_planner.accuracy.timing import Predicted, calibrated, cold_predictions
+from tests.benchmarks.figure import Figure, plain, report
+
+CALCULON: Mapping[str, float] = {
+    "korthikanti-22B-full": 1.40,
+    "korthikanti-22B-selective": 1.14,
+    "korthikanti-175B-full": 18.03,
+    "korthikanti-175B-selective": 13.64,
+    "korthikanti-530B-full": 49.89,
+    "korthikanti-530B-selective": 34.47,
+    "korthikanti-1T-full": 90.08,
+    "korthikanti-1T-selective": 66.04,
+}
+"""Seconds of a step: `calculon llm-validation` of calculon-ai/calculon@caa4b11, run on 27 November 2026."""
+
+LLM_ANALYSIS: Mapping[str, float] = {
+    "llama-1-7b": 77_832,
+    "llama-1-13b": 148_047,
+    "llama-1-33b": 510_213,
+    "llama-1-65b": 1_015_701,
+}
+"""Device-hours: cli99/llm-analysis@d841e40 examples/llama/README.md, with an efficiency of 0.5 set by hand."""
+
+
+def steps() -> Iterator[Figure]:
+    """Yield the errors of step times on Calculon's runs of Megatron-LM (Korthikanti et al. 2022, table 5)."""
+    rows = [row for row in read_tables(PUBLISHED).suites(FILE)["korthikanti-2022"] if row.id in CALCULON]
+    timed = timed_rows(rows, "step_time").timed
+    theirs = [CALCULON[each.row.id] / each.seconds for each in timed]
+    warm = [each for fold in calibrated(timed, "korthikanti-2022") for each in fold.judged]
+    yield _error("Calculon, step time", theirs, "set by hand for these runs")
+    yield _error("Flyball, the same, cold", _ratios(cold_predictions(timed, "korthikanti-2022")))
+    yield _error("Flyball, the same, calibrated", _ratios(warm), "five rows given, the others judged")
+
+
+def whole_runs() -> Iterator[Figure]:
+    """Yield the errors of device-hours on llm-analysis' runs (LLaMA, table 15)."""
+    runs = [run for run in published_runs() if run.name in LLM_ANALYSIS]
+    theirs = [LLM_ANALYSIS[run.name] / run.device_hours for run in runs]
+    ours = []
+    for run in runs:
+        seconds = planned(run).estimate(left_out=run.family).seconds.middle
+        ours.append(seconds * run.machine.devices / 3600 / run.device_hours)
+    yield _error("llm-analysis, device-hours", theirs, "efficiency set by hand")
+    yield _error("Flyball, the same", ours, "the family left out of the fit")
+
+
+def _ratios(predictions: Predicted) -> list[float]:
+    return [interval.middle / row.seconds for row, interval in predictions]
+
+
+def _error(name: str, ratios: Iterable[float], note: str = "") -> Figure:
+    errors = [100 * abs(ratio - 1) for ratio in ratios]
+    extent = f"median {median(errors):.1f} %, at most {max(errors):.1f} %, {len(errors)} runs"
+    return plain(f"{name}: mean error", fmean(errors), "%", "; ".join(filter(None, (extent, note))))
+
+
+def figures() -> list[Figure]:
+    """Return every comparison."""
+    return [*steps(), *whole_runs()]
+
+
+if __name__ == "__main__":
+    report(figures())

@@ -1,0 +1,103 @@
+"""Tests of state-space models: parameters, FLOPs and activations."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from flyball_planner.models.any_configuration import named_subject, subject_from_huggingface
+from flyball_planner.models.cost import ModelCost, OperatorKind
+from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_planner.specification.reader import read_specification
+from flyball_reports.specification.problems import SpecificationError
+
+Counted = tuple[str, dict[str, object], int]
+COUNTED: list[Counted] = json.loads((Path(__file__).parent / "counted.json").read_text())
+"""Class, configuration and the parameters counted by transformers 5.24 after instantiation on the meta device."""
+
+MAMBA = {"model_type": "mamba", "hidden_size": 2560, "num_hidden_layers": 64}
+MAMBA2 = {"model_type": "mamba2", "hidden_size": 2560, "num_hidden_layers": 64, "num_heads": 80}
+
+
+def cost(config: dict[str, object], sequence: int = 2048) -> ModelCost:
+    """Return the cost of a state-space configuration."""
+    found = subject_from_huggingface(config, sequence)
+    assert isinstance(found, ModelCost)
+    return found
+
+
+@pytest.mark.parametrize(("name", "config", "count"), COUNTED, ids=[f"{row[0]}-{at}" for at, row in enumerate(COUNTED)])
+def test_parameters_match_the_instantiated_class(name: str, config: dict[str, object], count: int) -> None:
+    """A configuration gives exactly the number of parameters that transformers allocates."""
+    assert cost({**config, "architectures": [name]}).parameters == count
+
+
+def test_every_family_is_counted() -> None:
+    """Mamba, Mamba-2, Falcon Mamba, Jamba and Bamba each have a class that was counted."""
+    assert {config["model_type"] for _, config, _ in COUNTED} == {"mamba", "mamba2", "falcon_mamba", "jamba", "bamba"}
+
+
+@pytest.mark.parametrize("config", [MAMBA, MAMBA2])
+def test_forward_flops_are_about_twice_the_parameters(config: dict[str, object]) -> None:
+    """A token costs about 2 FLOPs per parameter, and a longer sequence costs no more per token."""
+    short, long = (cost(config, length).forward_flops / length for length in (1024, 8192))
+    assert short == pytest.approx(long)
+    assert 2.0 < short / cost(config).parameters < 2.5
+
+
+def test_activations_grow_with_the_sequence_alone() -> None:
+    """A layer of Mamba keeps its inputs, the scan's output and the selection, but no states per position."""
+    block = cost(MAMBA).blocks[1]
+    per_token = block.kept_elements / 2048
+    inner = 2 * 2560
+    assert 3 * inner < per_token < 3 * inner + 4 * 2560
+    assert block.boundary_elements < block.kept_elements / 3
+
+
+def test_a_hybrid_has_attention_and_experts() -> None:
+    """Jamba has four attention layers of 32, and experts in every second layer."""
+    blocks = {block.name: block.repeats for block in cost({"model_type": "jamba"}).blocks}
+    assert blocks["attention layer"] == 4
+    assert blocks["state-space layer with experts"] == 16
+    kinds = {operator.kind for block in cost({"model_type": "jamba"}).blocks for operator in block.operators}
+    assert OperatorKind.ATTENTION in kinds
+
+
+def test_transformers_remain_shapes() -> None:
+    """A configuration without state-space layers is a transformer's shape."""
+    assert isinstance(subject_from_huggingface({"model_type": "llama"}), TransformerShape)
+
+
+def test_a_specification_may_train_mamba() -> None:
+    """A plan's specification takes the configuration, and its sequence decides the work of a sample."""
+    text = (
+        "model: {huggingface: {model_type: mamba2, hidden_size: 1024, num_hidden_layers: 4, num_heads: 32}}\n"
+        "hardware: A100_80GB_fp16\ntraining: {sequence: 4096, batch_size: 8, steps: 10}\n"
+    )
+    subject = read_specification(text).subject
+    assert isinstance(subject, ModelCost)
+    assert "4096 tokens" in subject.assumptions[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("mamba-130m", 129_135_360),
+        ("state-spaces/mamba-2.8b-hf", 2_768_345_600),
+        ("mamba2-2.7b", 2_702_599_680),
+        ("falcon-mamba-7b", 7_272_665_088),
+        ("codestral-mamba-7b", 7_285_403_648),
+    ],
+)
+def test_published_models_are_known_by_name(name: str, count: int) -> None:
+    """Well-known state-space models have the parameters that their authors published."""
+    found = named_subject(name, 1024)
+    assert isinstance(found, ModelCost)
+    assert found.parameters == count
+
+
+def test_a_name_is_enough_for_a_plan() -> None:
+    """A specification takes the name of a state-space model, and a misspelt one gets the nearest."""
+    assert isinstance(read_specification("model: mamba-2.8b\nhardware: A100_80GB_fp16\n").subject, ModelCost)
+    with pytest.raises(SpecificationError, match="did you mean"):
+        read_specification("model: mamba-2.8\nhardware: A100_80GB_fp16\n")

@@ -1,0 +1,80 @@
+"""Tests of the report's sections on inference, host memory, complexity and the learning rate."""
+
+from msgspec.structs import replace
+
+from flyball_planner.plan.plan import Plan
+from flyball_planner.report.render import ReportFormat, render
+from flyball_planner.report.sections import sections
+from flyball_planner.report.testing import sample_plan
+
+
+def text(plan: Plan) -> str:
+    """Return the Markdown report."""
+    return render(plan, ReportFormat.MARKDOWN)
+
+
+def test_the_report_shows_how_the_model_is_used() -> None:
+    """One sample, a batch, the prompt, each token and the KV cache have their figures."""
+    shown = text(sample_plan())
+    assert "| One sample | 3.5 TFLOP, 13 ms (11.7 ms … 14.3 ms) |" in shown
+    assert "8 samples together" in shown
+    assert "357 per second, limited by memory bandwidth" in shown
+    assert "KV cache" in shown
+    assert "190 sequences of this length fit at once" in shown
+
+
+def test_the_report_shows_what_a_host_needs() -> None:
+    """The host's memory has a verdict where its capacity is known, and only the need where it is not."""
+    plan = sample_plan()
+    assert "and has 931 GiB: fits." in text(plan)
+    assert "| Operating system | 2.8 GiB (1.9 GiB … 3.7 GiB) |" in text(plan)
+    assert plan.host is not None
+    unknown = text(replace(plan, host=replace(plan.host, capacity_bytes=None, verdict="")))
+    assert "Each host needs" in unknown
+    assert "and has" not in unknown
+
+
+def test_the_report_shows_growth_and_learning_rate() -> None:
+    """The complexity class and the learning rate are part of the model's section; a missing one has no row."""
+    plan = sample_plan()
+    assert "O(n·L·(s·d² + s²·d)) for the training, O(L·(s·d² + s²·d)) for a prediction" in text(plan)
+    assert "| Learning rate | 0.00015, as specified |" in text(plan)
+    without = replace(
+        plan, model=replace(plan.model, complexity=None), training=replace(plan.training, learning_rate=None)
+    )
+    assert "Complexity" not in text(without)
+    assert "Learning rate" not in text(without)
+
+
+def test_the_report_separates_steps_from_what_runs_lose() -> None:
+    """The complete run and its steps alone are two figures, with the reason of their difference."""
+    plan = sample_plan()
+    assert "| Steps alone | 3 days 1 h (2 days 18 h … 3 days 8 h) |" in text(plan)
+    assert "4 % more as published runs took" in text(plan).replace("4.0 %", "4 %")
+    measured = replace(plan, computation=replace(plan.computation, overrun=1.0))
+    assert "| checkpoints, evaluation, expected failures |" in text(measured)
+    single = replace(plan, computation=replace(plan.computation, steps_alone_seconds=None, overrun=None))
+    assert "teps alone" not in text(single)
+    assert "published runs" not in text(single)
+
+
+def test_a_given_efficiency_is_shown() -> None:
+    """A user's efficiency is in the report beside the utilisation; an estimated one is that utilisation."""
+    plan = sample_plan()
+    assert "Efficiency | " not in text(plan).split("## Scalability")[0]
+    given = replace(plan, computation=replace(plan.computation, efficiency=0.4, efficiency_basis="as specified"))
+    assert "| Efficiency | matrix products reach 40 % of the peak rate (as specified) |" in text(given)
+
+
+def test_a_second_peak_is_named() -> None:
+    """With 8-bit products both utilisations are shown."""
+    plan = sample_plan()
+    narrow = replace(plan, computation=replace(plan.computation, mfu_percent=22.0, wide_mfu_percent=44.0))
+    assert "22.0 % of the peak rate (MFU), 44.0 % with recomputation (HFU), 44.0 % of the 16-bit peak" in text(narrow)
+
+
+def test_recommendations_can_be_left_out() -> None:
+    """A specification may ask for a report without recommendations."""
+    titles = [each.title for each in sections(sample_plan(), recommended=False)]
+    assert "Recommendations" not in titles
+    assert "Recommendations" in [each.title for each in sections(sample_plan())]
