@@ -14,6 +14,7 @@ OPTIMIZERS: dict[str, Optimizer] = {
         Optimizer("adamw", state_bytes=8, moments=2, transient_bytes=FOREACH),
         Optimizer("adam", state_bytes=8, moments=2, transient_bytes=FOREACH),
         Optimizer("adamw-fused", state_bytes=8, moments=2),
+        Optimizer("adamw-paged", state_bytes=8, moments=0, paged=True),  # bitsandbytes, moments always in fp32
         Optimizer("adamw-8bit", state_bytes=2 + BLOCK_SCALES, moments=0),  # Dettmers et al., 2022
         Optimizer("adamw-8bit-paged", state_bytes=2 + BLOCK_SCALES, moments=0, paged=True),
         Optimizer("sgd", state_bytes=0, moments=0),
@@ -31,6 +32,8 @@ OPTIMIZERS: dict[str, Optimizer] = {
 ALIASES = {
     "adam8bit": "adamw-8bit",
     "adamw8bit": "adamw-8bit",
+    "pagedadamw": "adamw-paged",
+    "pagedadamw32bit": "adamw-paged",
     "pagedadamw8bit": "adamw-8bit-paged",
     "fusedadamw": "adamw-fused",
     "sgdmomentum": "sgd-momentum",

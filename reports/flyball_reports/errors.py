@@ -1,6 +1,7 @@
 """Errors in the user's input, with messages for the user."""
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -51,17 +52,20 @@ def write_fault(path: Path | str, error: OSError) -> str:
 
 
 def suggestion(name: str, known: Sequence[str], others: Iterable[str] = ()) -> str:
-    """Return a question that suggests names: those that contain this one, else the nearest; empty if there is none."""
+    """Return a question that suggests names: those with a word that begins like this one, else the nearest, else those
+    that contain it; empty if there is none."""
     part = name.strip().casefold()
     holding = [each for each in known if part in each.casefold()] if len(part) >= SHORTEST_PART else []
-    if len(holding) > 1:
-        return f"did you mean one of {', '.join(holding[:MOST_NAMES])}{' …' if len(holding) > MOST_NAMES else ''}?"
-    near = holding[0] if holding else nearest(name, (*known, *others))
-    return f"did you mean {near!r}?" if near else ""
+    begun = [each for each in holding if re.search(rf"(?<![a-z]){re.escape(part)}", each.casefold())]
+    near = None if begun else nearest(name, (*known, *others))
+    found = [near] if near else begun or holding
+    if len(found) > 1:
+        return f"did you mean one of {', '.join(found[:MOST_NAMES])}{' …' if len(found) > MOST_NAMES else ''}?"
+    return f"did you mean {found[0]!r}?" if found else ""
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is nearest in spelling, if one is near enough."""
+def nearest(name: str, known: Iterable[str], least: float = 0.6) -> str | None:
+    """Return the known name that is nearest in spelling, if at least this share of their letters is equal."""
     names = {each.casefold(): each for each in known}
-    found = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=0.6)
+    found = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=least)
     return names[found[0]] if found else None

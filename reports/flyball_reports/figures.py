@@ -6,6 +6,7 @@ from typing import Protocol
 _MINUTE, _HOUR, _DAY, _YEAR = 60.0, 3600.0, 86400.0, 365.25 * 86400.0
 _LARGE = ((1e24, "Y"), (1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _COUNTS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K"))
+THREE_DIGITS = 0.9995  # from this share of the next unit on, three digits round to it: 999.7 M is 1 B
 
 
 INTERVALS = "Figures in brackets are 90 % intervals: nine of ten contain the true value."
@@ -24,9 +25,9 @@ class Estimate(Protocol):
 
 def duration(seconds: float) -> str:
     """Format a duration in at most two units: 850 ms, 12 s, 3 min 20 s, 5 h 12 min, 3 days 4 h, 2.1 years."""
-    if seconds < 1e-3:
+    if seconds < THREE_DIGITS * 1e-3:
         return f"{seconds * 1e6:.3g} µs"
-    if seconds < 1:
+    if seconds < THREE_DIGITS:
         return f"{seconds * 1e3:.3g} ms"
     if seconds < _MINUTE:
         return f"{seconds:.3g} s"
@@ -52,7 +53,7 @@ def size(count: float) -> str:
     """Format bytes in binary units: 1.5 KiB, 72.4 GiB."""
     value, unit = float(count), "B"
     for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
-        if abs(value) < 1024 or unit == "PiB":
+        if abs(value) < (1024 if unit == "B" else 1023.5) or unit == "PiB":
             break
         value /= 1024
     return f"{value:.0f} {unit}" if unit == "B" or abs(value) >= 100 else f"{value:.1f} {unit}"
@@ -61,16 +62,16 @@ def size(count: float) -> str:
 def count(number: float) -> str:
     """Format a number of parameters, tokens or samples: 124 M, 7.24 B."""
     for step, suffix in _COUNTS:
-        if number >= step:
-            return f"{number / step:.3g} {suffix}" if number < 1e15 else f"{number:.2e}"
+        if number >= THREE_DIGITS * step:
+            return f"{_three_digits(number / step)} {suffix}" if number < 1e15 else f"{number:.2e}"
     return f"{number:,.0f}"
 
 
 def rate(number: float, unit: str) -> str:
     """Format FLOP, FLOP/s or B/s with decimal prefixes: 312 TFLOP/s."""
     for step, prefix in _LARGE:
-        if number >= step:
-            return f"{number / step:.3g} {prefix}{unit}" if number < 1e27 else f"{number:.2e} {unit}"
+        if number >= THREE_DIGITS * step:
+            return f"{_three_digits(number / step)} {prefix}{unit}" if number < 1e27 else f"{number:.2e} {unit}"
     return f"{number:.3g} {unit}"
 
 
@@ -79,19 +80,28 @@ def energy(kilowatt_hours: float) -> str:
     for unit, prefix in ((1e6, "G"), (1e3, "M"), (1.0, "k")):
         if kilowatt_hours >= unit:
             return f"{figure(kilowatt_hours / unit)} {prefix}Wh"
-    return f"{kilowatt_hours * 1e3:.3g} Wh"
+    watt_hours = kilowatt_hours * 1e3
+    if watt_hours >= 0.01 or not watt_hours:
+        return f"{watt_hours:.3g} Wh"
+    return f"{watt_hours * 1e3:.3g} mWh" if watt_hours >= 1e-6 else "< 0.001 mWh"
 
 
 def money(dollars: float) -> str:
     """Format an amount in dollars: $0.42, $1,230."""
     if 0 < dollars < 0.01:
         return "< $0.01"
-    return f"${dollars:,.2f}" if dollars < 100 else f"${dollars:,.0f}" if dollars < 1e7 else f"${dollars / 1e6:,.4g} M"
+    if dollars < 1e7:
+        return f"${dollars:,.2f}" if dollars < 100 else f"${dollars:,.0f}"
+    return f"${figure(dollars / 1e6)} M" if dollars < 1e9 else f"${figure(dollars / 1e9)} B"
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 * THREE_DIGITS else f"{value:.3g}"
 
 
 def figure(number: float) -> str:
     """Format a number with four digits and without powers of ten: 180,235; 87.98."""
-    return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"
+    return f"{number:,.0f}" if number >= 999.95 else f"{number:.4g}"
 
 
 def percent(ratio: float) -> str:

@@ -140,10 +140,24 @@ def _result(review: "HostReview", written: "tuple[Path, ...]", *, verbose: bool,
     from flyball.command.analyze_document import review_document
     from flyball.command.analyze_sections import review_sections
 
+    review = _naming_files(review, written)
     document = {**review_document(review), "written": [str(path) for path in written]}
     sections = review_sections(review, verbose=verbose, bars=not page)
     footer = "Figures of configurations are estimates; flyball plan shows their intervals."
     return CommandResult("Host analysis", sections, document, lambda: review_charts(review), footer)
+
+
+def _naming_files(review: "HostReview", written: "tuple[Path, ...]") -> "HostReview":
+    """Return the review with the command that plans the recommended file, if it was written."""
+    from msgspec.structs import replace
+
+    from flyball.host_review.host_review import WRITES_IT
+
+    file = next((path for path in written if path.name == f"{review.recommended}.yaml"), None)
+    if file is None:
+        return review
+    shown = f"`flyball plan {file}` shows its estimates"
+    return replace(review, next_steps=tuple(step.replace(WRITES_IT, shown) for step in review.next_steps))
 
 
 def _write_configurations(review: "HostReview", folder: Path) -> "tuple[Path, ...]":

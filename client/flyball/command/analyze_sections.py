@@ -29,7 +29,7 @@ def review_sections(review: HostReview, *, verbose: bool = False, bars: bool = T
         _measured(review.profile.benchmarks),
         Section("Bottlenecks", tables=(_bottlenecks(review),)),
         _configurations(review),
-        Section("Missed limits", points=_missed(review) if verbose else ()),
+        Section("Missed limits", points=_missed(review)),
         Section("Warnings", tables=_finding_tables(warnings), tone=_tone(warnings)),
         Section("Suggestions", tables=_finding_tables(suggestions)),
         _unknown(review, verbose=verbose),

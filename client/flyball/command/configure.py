@@ -74,12 +74,21 @@ def configure(
     except InputError as error:
         raise WrongArgument(str(error)) from None
     if write is not None:
-        write_new({write / f"{each.name}.yaml": each.specification for each in found})
+        write_new({write / f"{each.name}.yaml": _naming(each.specification, hardware_file, write) for each in found})
     if emit is not None:
         write_emitted(_runs(found, emit), frameworks)
     sections = tuple(section for each in found for section in _sections(each, disk))
     machine_name = f"{devices} × {found[0].device}" if devices > 1 else found[0].device
     write_result(CommandResult(f"Configurations for {machine_name}", sections, _document(found, disk)), format_, output)
+
+
+def _naming(specification: str, file: Path | None, folder: Path) -> str:
+    """Return a specification with the path from its folder to the file of own devices, if there is one."""
+    from os.path import relpath
+
+    from flyball_planner.configurations.numbers import with_hardware_file
+
+    return specification if file is None else with_hardware_file(specification, Path(relpath(file, folder)).as_posix())
 
 
 def _runs(found: "tuple[Configuration, ...]", folder: Path) -> "dict[Path, EmittedRun]":
@@ -117,7 +126,9 @@ def _sections(each: "Configuration", disk: DiskKind) -> "list[Section]":
     settings = tuple(f"{name}={value}" for name, value in each.settings)
     sections = [
         Section(
-            each.name.capitalize(), (f"{each.purpose[:1].upper()}{each.purpose[1:]}; {each.family}.",), tuple(tables)
+            each.name.capitalize(),
+            (f"{each.purpose[:1].upper()}{each.purpose[1:]}. Family of devices: {each.family}.",),
+            tuple(tables),
         ),
         Section(f"{each.name}: missed limits", points=missed, tone="warning"),
         Section(f"{each.name}: warnings", points=each.warnings, tone="warning"),

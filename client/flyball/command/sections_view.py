@@ -10,6 +10,7 @@ from flyball.command.printable import printable
 from flyball_reports.section import ReportTable, Section
 
 _NAME_COLUMNS = 14
+_LONGEST_NAME = 28  # as Standard_ND96amsr_A100_v4; a broken name cannot be copied, so that figures are wrapped first
 _USUAL_COLUMNS = 80
 TONES = {"good": "green", "warning": "yellow", "bad": "red", "plain": ""}
 
@@ -44,9 +45,10 @@ def _table(table: ReportTable, tone: str, columns: int) -> RenderableType:
     heads = [*map(printable, table.heads), *[""] * len(cells)][: len(cells)]
     longest = [max(map(len, [head, *column])) for head, column in zip(heads, cells, strict=True)]
     gap = 2 if sum(longest) + 2 * len(cells) <= columns else 1
-    words = [_longest_word(head, column) for head, column in zip(heads, cells, strict=True)]
-    whole = [longest[column] if column in table.figures else words[column] for column in range(len(cells))]
-    widths = _fitted(longest, (whole, words), columns - gap * len(cells))
+    words = [_longest_word(head, column, _NAME_COLUMNS) for head, column in zip(heads, cells, strict=True)]
+    names = [_longest_word(head, column, _LONGEST_NAME) for head, column in zip(heads, cells, strict=True)]
+    whole = [longest[column] if column in table.figures else names[column] for column in range(len(cells))]
+    widths = _fitted(longest, (whole, names, words), columns - gap * len(cells))
     shown = Table(box=None, pad_edge=False, header_style="dim", show_header=bool(table.heads), padding=(0, gap, 0, 0))
     for column, head in enumerate(heads):
         figures = column in table.figures
@@ -63,10 +65,10 @@ def _width(table: ReportTable) -> int:
     return max((len(row) for row in table.rows), default=len(table.heads))
 
 
-def _longest_word(head: str, cells: Sequence[str]) -> int:
+def _longest_word(head: str, cells: Sequence[str], most: int) -> int:
     """Return the width of the longest word, as far as a narrow terminal allows."""
     words = [word for text in cells for word in text.split()]
-    return max([min(_NAME_COLUMNS, max(map(len, words), default=0)), *map(len, head.split())])
+    return max([min(most, max(map(len, words), default=0)), *map(len, head.split())])
 
 
 def _fitted(longest: Sequence[int], floors: Sequence[Sequence[int]], available: int) -> list[int]:

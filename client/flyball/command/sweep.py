@@ -66,6 +66,7 @@ def sweep(
     The speed is that of the samples, or of the "patterns" that the last line of the output counts in JSON.
     """
     from flyball_planner.sweep.commands import Command
+    from flyball_planner.sweep.configurations import shuffled
     from flyball_planner.sweep.journal import WrongJournal
     from flyball_planner.sweep.runner import run_sweep
     from flyball_reports.errors import InputError
@@ -80,7 +81,7 @@ def sweep(
         with executors(dask, at_once) as open_executor:
             outcomes = run_sweep(
                 Command(tuple(command), timeout),
-                configurations,
+                shuffled(configurations),
                 open_executor=open_executor,
                 at_once=at_once,
                 repeats=repeats,
@@ -97,7 +98,8 @@ def sweep(
     if all(each.failure for each in outcomes):
         count = f"all {len(outcomes)} configurations" if len(outcomes) > 1 else "the only configuration"
         raise CommandError(f"{count} failed; {outcomes[0].configuration}: {outcomes[0].failure}")
-    write_result(result_of(outcomes), report_format, output)
+    by_configuration = {each.configuration: each for each in outcomes}
+    write_result(result_of([by_configuration[each] for each in configurations]), report_format, output)
 
 
 def _grid(tried: "Sequence[str]", samples: int) -> "tuple[SweepConfiguration, ...]":
@@ -174,7 +176,7 @@ def result_of(outcomes: "Sequence[TrialOutcome]") -> CommandResult:
     from flyball_planner.sweep.comparison import compare_outcomes, failed_values
     from flyball_planner.sweep.ranking import effects, ranked
 
-    compared, best, failed = compare_outcomes(outcomes), ranked(outcomes), failed_values(outcomes)
+    compared, best, failed = compare_outcomes(outcomes, programs=True), ranked(outcomes), failed_values(outcomes)
     sections = [
         *(_ranking(best, outcomes, compared) if compared.differs else _no_difference(best, compared)),
         *_failures(outcomes, failed),
@@ -199,9 +201,8 @@ def _ranking(
     from flyball_planner.sweep.ranking import effects
     from flyball_reports.section import ReportTable, Section
 
-    sections = [Section("Ranking", tables=(_measured(best, "Rank"),))]
-    if len(best) > 1 and not compared.repeated:
-        sections[0] = Section("Ranking", (_UNREPEATED,), sections[0].tables)
+    notes = (*_short(compared), *([_UNREPEATED] if not compared.repeated else [])) if len(best) > 1 else ()
+    sections = [Section("Ranking", notes, (_measured(best, "Rank"),))]
     rows = tuple(
         (each.name, f"× {each.ratio:.3g}", "none beyond the noise")
         if each.name in compared.idle_names
@@ -223,7 +224,17 @@ def _no_difference(best: "Sequence[TrialOutcome]", compared: "SpeedComparison") 
     spread, equal = percent(compared.spread), percent(compared.noise)
     text = f"No configuration is faster than another: their speeds differ by at most {spread}, and {noise} {equal}."
     advice = _CHECK if compared.repeated else _UNREPEATED
-    return [Section("No difference", (text, advice), (_measured(best, "Run"),), tone="warning")]
+    return [Section("No difference", (text, *_short(compared), advice), (_measured(best, "Run"),), tone="warning")]
+
+
+def _short(compared: "SpeedComparison") -> "tuple[str, ...]":
+    """Return a warning if the runs are too short to measure more than the start of the command."""
+    from flyball_reports.figures import duration
+
+    if compared.short_seconds is None:
+        return ()
+    typical = duration(compared.short_seconds)
+    return (f"The runs take only {typical}, mostly the start of the command; give them more work (--samples).",)
 
 
 def _measured(outcomes: "Sequence[TrialOutcome]", first: str) -> "ReportTable":

@@ -1,7 +1,7 @@
 """The work of a hierarchical learner: patterns to count, look up and store, by the planner's model of its storage."""
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, isfinite
 
 from flyball_planner.recommend.database import CACHE_USED, hot_share
 from flyball_planner.storage.estimator import StorageEstimate, StorageEstimator
@@ -62,6 +62,10 @@ def learner_work(
     """Return the work of a learner over so many samples. Raise InputError for values that cannot be."""
     if pattern_store not in PATTERN_STORES:
         raise InputError(f"pattern_store: expected {' or '.join(PATTERN_STORES)}, not {pattern_store!r}")
+    whole = {"dataset_size": dataset_size, "chunk_size": chunk_size, "num_nodes": num_nodes, "workers": workers}
+    for name, value in whole.items():
+        _check_number(name, value, "a whole number")
+    _check_number("tokens_per_sample", tokens_per_sample, "a number")
     if workers < 1:
         raise InputError(f"workers must be at least 1, not {workers}")
     estimator = StorageEstimator(num_nodes=num_nodes, chunk_size=chunk_size)
@@ -89,6 +93,13 @@ def learner_work(
         read_bytes=data,
         written_bytes=2 * stored,  # once in the journal and once in the data files
     )
+
+
+def _check_number(name: str, value: object, wanted: str) -> None:
+    """Raise InputError for a value that is not a number, or not a whole one. A data set may be given as 1e6."""
+    usable = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    if not usable or ("whole" in wanted and value != int(value)):  # type: ignore[call-overload]
+        raise InputError(f"{name}: expected {wanted}, not {value!r}")
 
 
 def patterns_of_sample(tokens: float, chunk_size: int, num_nodes: int) -> float:

@@ -183,7 +183,15 @@ def nominal_rate(profile: HardwareProfile) -> float | None:
 
 
 def sixteen_bit_processor_rate(profile: HardwareProfile) -> float | None:
-    """Return the printed bf16 rate of all usable cores: by the catalogue, or by AMX; None without such units."""
+    """Return the bf16 rate of all usable cores: by the catalogue, or by AMX; None without such units.
+
+    If fp32 was measured, bf16 is assumed to reach the same share of its printed rate: a virtual machine's.
+    """
+    printed, measured, nominal = _printed_narrow_rate(profile), processor_rate(profile), nominal_rate(profile)
+    return printed if printed is None or not measured or not nominal else printed * min(1.0, measured / nominal)
+
+
+def _printed_narrow_rate(profile: HardwareProfile) -> float | None:
     processor, cores = profile.processor, profile.cpu_cores
     listed = catalogue_device(processor.catalogue_name)
     if cores is None:
@@ -230,7 +238,7 @@ def machine_of(found: HostDevices) -> TrainingMachine:
 
 
 def hardware_text(device: ComputeDevice) -> str:
-    """Return a device as a file for `--hardware-file`."""
+    """Return a device as a file for the key `hardware_file` of a specification, or for `--hardware-file`."""
     rates = {f"{each.value}_{'tops' if each is NumberFormat.INT8 else 'tflops'}": rate / 1e12
              for each, rate in device.flops_per_second.items()}  # fmt: skip
     entry: dict[str, object] = {
@@ -247,4 +255,4 @@ def hardware_text(device: ComputeDevice) -> str:
     lines = [
         f"{'  - ' if number == 0 else '    '}{name}: {value}" for number, (name, value) in enumerate(entry.items())
     ]
-    return "# This host's device, for `flyball plan --hardware-file`.\ndevices:\n" + "\n".join(lines) + "\n"
+    return "# This host's device. The configurations beside this file name it.\ndevices:\n" + "\n".join(lines) + "\n"

@@ -31,6 +31,7 @@ RULES: tuple[Rule, ...] = (
 URGENT = 3  # a finding of this rank comes before anything else
 WORTHWHILE = 2
 CAUTIOUS = frozenset({"battery", "gpu-hot", "gpu-in-use", "power-brake", "supply", "extreme-heat"})
+WRITES_IT = "`flyball analyze --generate-configs` writes it"
 MOST_SUGGESTED = 2  # suggestions among the next steps
 
 
@@ -122,8 +123,7 @@ def _next_steps(
         power = f", {what.power_watts * chosen.devices:,.0f} W" if what.power_watts else ""
         numbers = f"{count(chosen.model.parameters)} parameters in {what.time_human}"
         numbers += f", {size(what.memory_bytes.middle)}"
-        write = "`flyball analyze --generate-configs` writes it"
-        yield f"Train with the {chosen.name} configuration: {numbers}{power}; {write}."
+        yield f"Train with the {chosen.name} configuration: {numbers}{power}; {WRITES_IT}."
     worthwhile = [each for each in findings if each.kind is FindingKind.SUGGESTION and each.rank >= WORTHWHILE]
     yield from (_advice(each) for each in worthwhile[:MOST_SUGGESTED])
     weakest = score.weakest

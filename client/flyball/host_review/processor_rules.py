@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from flyball.host_review.host_finding import HostFinding, HostSituation, suggestion, warning
+from flyball_planner.configurations.configure import LONGEST_DAYS
 from flyball_reports.figures import figure, percent, plural
 
 DAY = 86400.0
@@ -15,7 +16,7 @@ SAVING_PREFERENCES = frozenset({"power", "balance_power"})
 CORES_A_GPU = 4
 """The fewest cores for each GPU of machines that are rented out for training (AWS: p3.2xlarge 4, p5.48xlarge 12)."""
 
-LONG_DAYS = 30.0  # a run that nobody waits for on one machine
+LONG_DAYS = LONGEST_DAYS  # beyond it, even the shortest configuration of its kind takes longer than wanted
 
 
 def slow_clock(situation: HostSituation) -> Iterator[HostFinding]:
@@ -130,7 +131,7 @@ def long_runs(situation: HostSituation) -> Iterator[HostFinding]:
         "long-runs", 2, f"The {names} configuration{'s' if len(late) > 1 else ''} would take "
         f"{late[-1].expected.time_human} on this device",
         f"it reaches {figure(late[-1].expected.tokens_per_second)} tokens per second",
-        "Train a smaller model here, or rent a GPU for this one",
+        "Train on fewer tokens here, or rent a GPU for this one",
         effect="`flyball prices` compares the cost of devices",
         command="flyball prices H100",
     )  # fmt: skip

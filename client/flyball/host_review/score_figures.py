@@ -11,7 +11,6 @@ from flyball.host_review.host_devices import (
     catalogue_device,
     memory_bandwidth,
     processor_rate,
-    sixteen_bit_processor_rate,
     sixteen_bit_rate,
 )
 from flyball.host_review.score_scales import (
@@ -83,11 +82,13 @@ def _gpu_bandwidth(gpu: HostGpu, speed: GpuSpeed | None) -> float | None:
 
 
 def trainer_figures(profile: HardwareProfile) -> Iterator[ScoreFigure]:
-    """Yield arithmetic and memory bandwidth of the processor as the device to train on."""
-    rate, narrow = processor_rate(profile), sixteen_bit_processor_rate(profile) or 0.0
+    """Yield arithmetic and memory bandwidth of the processor as the device to train on.
+
+    The arithmetic is that in fp32, in which the configurations train on processors.
+    """
+    rate = processor_rate(profile)
     if rate is not None:
-        printed = narrow > rate or not _measured_processor(profile)
-        yield from _figure(TRAINING_RATE, max(rate, narrow), PRINTED if printed else MEASURED)
+        yield from _figure(TRAINING_RATE, rate, MEASURED if _measured_processor(profile) else PRINTED)
         yield from _figure(TRAINING_BANDWIDTH, memory_bandwidth(profile), _bandwidth_source(profile))
 
 

@@ -9,7 +9,7 @@ from flyball_planner.calibration.measured_runs import MeasuredRun, Refused
 from flyball_planner.calibration.memory_peaks import peak_interval
 from flyball_planner.calibration.steps import cold_seconds
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.models.transformer.flops import training_flops
+from flyball_planner.models.transformer.flops import flops_of_sample
 from flyball_reports.figures import duration, percent, size
 
 FAR = 10.0
@@ -43,7 +43,7 @@ def _least_flops(run: MeasuredRun) -> float:
     """Return the FLOPs of a sample without the half of attention that a causal mask hides."""
     if isinstance(run.subject, ModelCost):
         return run.subject.training_flops
-    return training_flops(run.subject, run.training.sequence, causal=True)
+    return flops_of_sample(run.subject, run.training, causal=True)
 
 
 def _too_large(run: MeasuredRun) -> str:

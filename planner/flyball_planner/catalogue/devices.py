@@ -1,8 +1,8 @@
 """The catalogue's devices, and finding a device by its name."""
 
 from collections.abc import Collection, Iterable, Mapping
+from difflib import get_close_matches
 from functools import cache
-from itertools import chain
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from flyball_planner.catalogue.plain_entries import in_own_units
 from flyball_planner.catalogue.processors import processor
 from flyball_planner.catalogue.tables import table
 from flyball_planner.precision import NumberFormat
-from flyball_reports.errors import InputError, UnknownName
+from flyball_reports.errors import InputError, UnknownName, nearest
 
 Index = dict[frozenset[str], ComputeDevice]
 
@@ -47,6 +47,8 @@ class Profile(Struct, frozen=True):
 
 
 SHOWN = 8  # matching devices that a message lists
+MISSPELT = 0.85  # similarity of a name with one or two wrong letters
+SHORTEST_NUMBER = 3  # digits of a model number, as in 4060 and H100
 
 
 class SeveralDevices(InputError):
@@ -76,8 +78,14 @@ def profiles() -> Mapping[str, Profile]:
 
 
 def find_profile(name: str) -> Profile | None:
-    """Return the profile of this name in any case."""
-    return _profiles_by_lower_case().get(name.strip().casefold())
+    """Return the profile of this name in any case; nothing if an added device replaces it."""
+    return None if is_added(name) else _profiles_by_lower_case().get(name.strip().casefold())
+
+
+def is_added(name: str) -> bool:
+    """Return True if a program or a file has added a device of exactly this name, in any case."""
+    asked = name.strip().casefold()
+    return any(added.casefold() == asked for added in REGISTRY.added)
 
 
 def find_device(name: str) -> ComputeDevice:
@@ -98,7 +106,9 @@ def find_device(name: str) -> ComputeDevice:
 def register_hardware(
     entry: ComputeDevice | Mapping[str, object] | str, values: Mapping[str, object] | None = None
 ) -> ComputeDevice:
-    """Add a device by its name and its values, or by an entry that contains its name. The same name replaces it.
+    """Add a device by its name and its values, or by an entry that contains its name.
+
+    A device, a profile or an instance type of the same name is replaced.
 
     In plain units, `vram_gb` is the memory of the device, `mem_gb` that of its host, and `bandwidth_gbps` the device's
     memory bandwidth in GB/s:
@@ -169,6 +179,9 @@ def based(entry: Entry, place: Place) -> Entry:
 ALL_DEVICES = "`flyball hardware` lists all; a hardware file or register_hardware() adds your own"
 
 
+MISTYPED = 0.92  # share of equal letters above which a name is a known one with a letter wrong or two exchanged
+
+
 def _only(name: str, index: Index) -> ComputeDevice:
     fitting = {
         each.name: each for reading in readings(name) for known, each in index.items() if reading and reading <= known
@@ -176,10 +189,24 @@ def _only(name: str, index: Index) -> ComputeDevice:
     if len(fitting) > 1:
         raise SeveralDevices(name, fitting)
     if not fitting:
-        known = chain((each.name for each in devices()), profiles())
+        known = [*(each.name for each in devices()), *profiles()]
+        same = [] if nearest(name, known, least=MISTYPED) else _of_this_number(name, known)
+        same = get_close_matches(name, same, 1, MISSPELT) or same
+        if same:
+            meant = f"did you mean one of {', '.join(same)}?" if len(same) > 1 else f"did you mean {same[0]!r}?"
+            raise UnknownName("device", name, (), instead=meant)
         others = (alias for each in devices() for alias in each.aliases)
         raise UnknownName("device", name, known, instead=ALL_DEVICES, others=others)
     return next(iter(fitting.values()))
+
+
+def _of_this_number(name: str, known: Iterable[str]) -> list[str]:
+    """Return the devices with the model number of a name. An RTX 4060 Laptop is nearer to an RTX 4060 than to an RTX
+    3080 Laptop, although fewer letters agree."""
+    numbers = {
+        each for each in words(name) if sum(map(str.isdigit, each)) >= SHORTEST_NUMBER and not each.endswith("gb")
+    }
+    return [each for each in known if numbers & words(each)][:SHOWN]
 
 
 @cache

@@ -26,10 +26,18 @@ devices:
 """
 
 PROGRAM = """\
-register_hardware("my_custom_gpu", {
-    "type": "gpu", "peak_flops": 50e12, "peak_flops_fp16": 100e12, "mem_gb": 64, "vram_gb": 24,
-    "bandwidth_gbps": 900, "cost_per_hour": 2.00,
-})
+register_hardware(
+    "my_custom_gpu",
+    {
+        "type": "gpu",
+        "peak_flops": 50e12,
+        "peak_flops_fp16": 100e12,
+        "mem_gb": 64,
+        "vram_gb": 24,
+        "bandwidth_gbps": 900,
+        "cost_per_hour": 2.00,
+    },
+)
 """
 
 HEAD = f"""\

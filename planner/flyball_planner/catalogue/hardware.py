@@ -76,6 +76,15 @@ class ComputeDevice(Struct, frozen=True):
         """Return True if the device supports exactly this format."""
         return wanted in self.flops_per_second
 
+    @property
+    def flash_kernels(self) -> bool:
+        """Return False for NVIDIA's cards that FlashAttention 2 and torch's flash kernel do not support.
+
+        Both need compute capability 8.0 (Ampere). Where it is unknown, nothing is claimed.
+        """
+        generation = self.capability.partition(".")[0]
+        return self.vendor != "NVIDIA" or not generation.isdigit() or int(generation) >= 8
+
 
 FALLBACK: dict[NumberFormat, tuple[NumberFormat, ...]] = {
     NumberFormat.FP4: (NumberFormat.FP4, NumberFormat.FP8, NumberFormat.BF16, NumberFormat.FP16, NumberFormat.FP32),

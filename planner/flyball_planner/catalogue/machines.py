@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from flyball_planner.catalogue.devices import find_device, find_profile
+from flyball_planner.catalogue.devices import find_device, find_profile, is_added
 from flyball_planner.catalogue.hardware import ComputeDevice, DeviceKind, DeviceLink, TrainingMachine
 from flyball_planner.catalogue.links import link_named, network_named
 from flyball_planner.catalogue.tables import Row, table
@@ -70,6 +70,8 @@ def _usual_count(name: str | ComputeDevice) -> int:
 
 
 def _instance(name: str) -> Row | None:
+    if is_added(name):
+        return None
     return next((row for row in table("prices") if row["instance"].casefold() == name.strip().casefold()), None)
 
 

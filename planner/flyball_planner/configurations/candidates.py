@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from flyball_planner.catalogue.hardware import ComputeDevice, TrainingMachine
+from flyball_planner.catalogue.hardware import DeviceKind, TrainingMachine
 from flyball_planner.configurations.bounds import Bounds
 from flyball_planner.configurations.device_tuning import Tuning
 from flyball_planner.configurations.ladder import ladder, size
@@ -16,6 +16,7 @@ from flyball_planner.configurations.recipe import batch_tokens
 from flyball_planner.interval import Interval
 from flyball_planner.layouts.layout import Layouts, ParallelLayout
 from flyball_planner.layouts.rules import allowed
+from flyball_planner.memory.checkpoint_size import checkpoint_bytes
 from flyball_planner.memory.estimate import MemoryEstimate, estimate_memory
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.optimizers import find_optimizer
@@ -27,6 +28,8 @@ SEQUENCES = (256, 512, 1024, 2048, 4096, 8192)
 NEARLY = 1.02  # layouts this close to the fastest count as equal; the one with the largest micro-batch is used
 OPTIMIZER = "adamw"
 FINENESS = 8  # steps between two powers of two, in micro-batches
+SYSTEM_BYTES = 4e9  # the most that a plan keeps for the operating system and its services
+UNIFIED_SHARE = 0.75  # what macOS lends to the GPU of a chip with much memory; the system needs the rest
 
 
 class Candidate(Struct, frozen=True):
@@ -70,7 +73,7 @@ def filled(bounds: Bounds, machine: TrainingMachine, candidate: Candidate) -> Ca
         batch = layout.data * micro * max(1, round(training.global_batch / (layout.data * micro)))
         other, row = replace(training, global_batch=batch), Layouts.of(replace(layout, micro_batch=micro))
         memory = estimate_memory(candidate.shape, other, row, machine.device)
-        if not _fits(bounds, machine, memory).any():
+        if not _fits(bounds, machine, candidate.shape, other, memory).any():
             continue
         seconds = estimate_step(candidate.shape, other, row, machine)
         if seconds.middle[0] / batch <= pace:
@@ -78,13 +81,24 @@ def filled(bounds: Bounds, machine: TrainingMachine, candidate: Candidate) -> Ca
     return None
 
 
-def with_larger_micro_batch(candidate: Candidate, device: ComputeDevice, micro: int) -> tuple[Interval, float]:
+def with_larger_micro_batch(candidate: Candidate, machine: TrainingMachine, micro: int) -> tuple[Interval, float]:
     """Return the memory that another micro-batch needs, and the memory that can be used."""
     row = Layouts.of(replace(candidate.layout, micro_batch=micro))
     times = max(1, candidate.training.global_batch // (candidate.layout.data * candidate.layout.micro_batch))
     training = replace(candidate.training, global_batch=candidate.layout.data * micro * times)
-    memory = estimate_memory(candidate.shape, training, row, device)
-    return memory.driver[0], memory.usable_bytes
+    memory = estimate_memory(candidate.shape, training, row, machine.device)
+    return memory.driver[0], room(machine, candidate.shape, training, memory.usable_bytes)
+
+
+def room(machine: TrainingMachine, shape: TransformerShape, training: Training, usable: float) -> float:
+    """Return the bytes that a training may need. Where a device shares the memory of its host, the system, and a
+    checkpoint that is being written, need their part of it."""
+    device = machine.device
+    if device.kind not in {DeviceKind.CPU, DeviceKind.UNIFIED}:
+        return usable
+    lent = UNIFIED_SHARE * device.memory_bytes if device.kind is DeviceKind.UNIFIED else device.memory_bytes
+    whole = machine.host_memory_bytes or device.memory_bytes
+    return min(usable, lent, whole - SYSTEM_BYTES - checkpoint_bytes(shape, training))
 
 
 def _training(
@@ -107,7 +121,7 @@ def _best(bounds: Bounds, machine: TrainingMachine, shape: TransformerShape, tra
     layouts = Layouts.of(*_layouts(machine, training.global_batch // machine.devices))
     layouts = layouts.where(allowed(shape, training, layouts))
     memory = estimate_memory(shape, training, layouts, machine.device)
-    fitting = _fits(bounds, machine, memory)
+    fitting = _fits(bounds, machine, shape, training, memory)
     if not fitting.any():
         return None
     inside = (
@@ -119,10 +133,12 @@ def _best(bounds: Bounds, machine: TrainingMachine, shape: TransformerShape, tra
     return _candidate(shape, training, layouts, memory, step, row)
 
 
-def _fits(bounds: Bounds, machine: TrainingMachine, memory: MemoryEstimate) -> NDArray[np.bool_]:
+def _fits(
+    bounds: Bounds, machine: TrainingMachine, shape: TransformerShape, training: Training, memory: MemoryEstimate
+) -> NDArray[np.bool_]:
     """Return the rows below the ceiling whose upper end fits too."""
     below: NDArray[np.bool_] = memory.driver.middle <= bounds.memory_share * machine.device.memory_bytes
-    surely: NDArray[np.bool_] = memory.driver.high <= memory.usable_bytes
+    surely: NDArray[np.bool_] = memory.driver.high <= room(machine, shape, training, memory.usable_bytes)
     return below & surely
 
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from flyball_planner.catalogue.hardware import TrainingMachine
+from flyball_planner.catalogue.hardware import DeviceKind, TrainingMachine
 from flyball_planner.configurations.bounds import ALL, Bounds
 from flyball_planner.configurations.candidates import candidates, filled
 from flyball_planner.configurations.configuration import Configuration
 from flyball_planner.configurations.device_tuning import Tuning, tuning
 from flyball_planner.configurations.numbers import expected, model_numbers, specification_text, training_numbers
 from flyball_planner.configurations.option import Option, option_of, order
-from flyball_planner.configurations.reasons import missed_with_reasons
+from flyball_planner.configurations.reasons import missed_with_reasons, too_long
 from flyball_reports.errors import InputError
 from flyball_reports.figures import percent
 
@@ -29,8 +29,8 @@ def _configuration(bounds: Bounds, machine: TrainingMachine, tuned: Tuning, long
     options = [option_of(bounds, machine, each, longest) for each in candidates(bounds, machine, tuned)]
     if not options:
         raise InputError(
-            f"nothing fits into {percent(bounds.memory_share)} of the memory of {machine.device.name}, not even 23 "
-            "million parameters; use a device with more memory"
+            f"nothing fits into {percent(bounds.memory_share)} of the memory of {machine.device.name}"
+            f"{_beside(machine)}, not even 23 million parameters; use a device with more memory"
         )
     best = _filled(min(options, key=lambda option: order(option, longest)), bounds, machine, longest)
     chosen, tokens = best.candidate, best.tokens
@@ -43,7 +43,7 @@ def _configuration(bounds: Bounds, machine: TrainingMachine, tuned: Tuning, long
         model=model_numbers(chosen),
         training=training_numbers(machine, tuned, chosen, best.pace, tokens),
         expected=expected(bounds, machine, chosen, best.pace, best.seconds),
-        missed=missed_with_reasons(best, options, bounds, machine, longest),
+        missed=(*too_long(best, longest), *missed_with_reasons(best, options, bounds, machine, longest)),
         settings=tuned.settings,
         notes=(*tuned.notes, *machine.assumptions),
         fallbacks=bounds.fallbacks,
@@ -51,6 +51,12 @@ def _configuration(bounds: Bounds, machine: TrainingMachine, tuned: Tuning, long
         warnings=bounds.warnings,
         specification=specification_text(bounds.name, machine, chosen, tokens),
     )
+
+
+def _beside(machine: TrainingMachine) -> str:
+    """Return what else needs the memory of a device that shares it with its host."""
+    shared = machine.device.kind in {DeviceKind.CPU, DeviceKind.UNIFIED}
+    return " beside the operating system and a copy of the checkpoint" if shared else ""
 
 
 def _filled(best: Option, bounds: Bounds, machine: TrainingMachine, longest: float) -> Option:

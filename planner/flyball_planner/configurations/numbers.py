@@ -108,6 +108,15 @@ layout:
 """
 
 
+def with_hardware_file(specification: str, file: str) -> str:
+    """Return a specification that names the file with its device, so that it can be planned as it is."""
+    return (
+        specification.replace("\nhardware:\n", f'\nhardware:\n  hardware_file: "{file}"\n', 1)
+        if file
+        else specification
+    )
+
+
 def _shape_text(shape: TransformerShape) -> str:
     named = {
         "layers": shape.layers,

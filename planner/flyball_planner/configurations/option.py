@@ -52,10 +52,14 @@ def option_of(bounds: Bounds, machine: TrainingMachine, candidate: Candidate, lo
 
 
 def order(option: Option, longest: float) -> tuple[float, ...]:
-    """Rank options: not too long, fewest misses, nearest to the bounds, largest model, longest sequence, fastest."""
+    """Rank options: not too long, fewest misses, nearest to the bounds, largest model, longest sequence, fastest.
+
+    If all take too long, the shortest is the best: a run of decades is of no use, even within all other bounds.
+    """
     chosen, seconds = option.candidate, option.seconds.middle
     near = round(option.distance / NEAR)
-    return seconds > longest, len(option.missed), near, -chosen.parameters, -chosen.training.sequence, seconds
+    excess = seconds if seconds > longest else 0.0
+    return excess, len(option.missed), near, -chosen.parameters, -chosen.training.sequence, seconds
 
 
 def _tokens(bounds: Bounds, machine: TrainingMachine, candidate: Candidate, paced: DutyCycle, longest: float) -> float:

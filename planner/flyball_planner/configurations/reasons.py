@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from flyball_planner.catalogue.hardware import TrainingMachine
+from flyball_planner.catalogue.hardware import DeviceKind, TrainingMachine
 from flyball_planner.configurations.bounds import Bounds
 from flyball_planner.configurations.candidates import with_larger_micro_batch
 from flyball_planner.configurations.configuration import Missed
@@ -23,6 +23,15 @@ def missed_with_reasons(
     )
 
 
+def too_long(best: Option, longest: float) -> tuple[Missed, ...]:
+    """Return the limit of the run as missed if even the best option takes longer."""
+    if best.seconds.middle <= longest:
+        return ()
+    reached, limit = duration(best.seconds.middle), duration(longest)
+    because = "it is the shortest of all configurations of this kind that fit; train on a faster device"
+    return (Missed("longest run", f"{limit} or less", reached, because),)
+
+
 def _reason(
     name: str, best: Option, options: Sequence[Option], bounds: Bounds, machine: TrainingMachine, longest: float
 ) -> str:
@@ -36,7 +45,7 @@ def _reason(
     if not meeting:
         return _excluded(name, best, options, bounds)
     other = min(meeting, key=lambda option: order(option, longest))
-    if other.seconds.middle > longest >= best.seconds.middle:
+    if other.seconds.middle > max(longest, best.seconds.middle):
         takes = f"meeting it takes {duration(other.seconds.middle)} with {count(other.candidate.parameters)} parameters"
         return f"{takes}, longer than the limit of {duration(longest)}"
     return _consequence(other, best)
@@ -55,10 +64,12 @@ def _memory_limit(best: Option, bounds: Bounds, machine: TrainingMachine) -> str
     """Return why no larger micro-batch uses the rest of the memory; empty if one could."""
     candidate = best.candidate
     larger = candidate.layout.micro_batch + 1
-    needed, usable = with_larger_micro_batch(candidate, machine.device, larger)
+    needed, usable = with_larger_micro_batch(candidate, machine, larger)
     what = f"a micro-batch of {larger}"
     if needed.high > usable:
-        return f"{what} may need up to {size(needed.high)}, and only {size(usable)} of the memory can be used"
+        taken = percent(candidate.memory.high / machine.device.memory_bytes)
+        more = f"{what} up to {size(needed.high)}"
+        return f"this one may need up to {taken} already, and {more}; {_usable(machine, usable)}"
     if needed.middle > bounds.memory_share * machine.device.memory_bytes:
         return f"{what} would use {percent(needed.middle / machine.device.memory_bytes)}"
     if larger > bounds.micro_batch.high:
@@ -66,6 +77,13 @@ def _memory_limit(best: Option, bounds: Bounds, machine: TrainingMachine) -> str
     if candidate.layout.data * (larger - 1) == candidate.training.global_batch:
         return f"the micro-batch is {larger - 1}, the whole batch of a device, and a larger batch learns less per token"
     return ""
+
+
+def _usable(machine: TrainingMachine, usable: float) -> str:
+    """Return how much memory a training may take, and what takes the rest where a device shares it with its host."""
+    shared = machine.device.kind in {DeviceKind.CPU, DeviceKind.UNIFIED}
+    rest = ", because the system and a copy of the checkpoint need the rest" if shared else ""
+    return f"only {size(usable)} of the memory can be used{rest}"
 
 
 def _excluded(name: str, best: Option, options: Sequence[Option], bounds: Bounds) -> str:

@@ -4,6 +4,7 @@ TRANSFORMERS = {
     "adamw": "adamw_torch",
     "adamw-fused": "adamw_torch_fused",
     "adamw-8bit": "adamw_bnb_8bit",
+    "adamw-paged": "paged_adamw_32bit",
     "adamw-8bit-paged": "paged_adamw_8bit",
     "sgd": "sgd",
     "sgd-momentum": "sgd",
@@ -40,5 +41,7 @@ TORCH = {
 TORCHTITAN = {"adamw": "AdamW", "adamw-fused": "AdamW", "adam": "Adam"}
 
 MOMENTUM = 0.9  # of "sgd-momentum"
-WITH_BETAS = frozenset({"adamw", "adamw-fused", "adam", "adamw-8bit", "adamw-8bit-paged", "lamb", "lion"})
+WITH_BETAS = frozenset(
+    {"adamw", "adamw-fused", "adam", "adamw-paged", "adamw-8bit", "adamw-8bit-paged", "lamb", "lion"}
+)
 WITH_EPSILON = WITH_BETAS - {"lion"}

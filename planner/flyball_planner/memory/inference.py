@@ -109,7 +109,10 @@ def _weights(serving: Serving) -> float:
 def _cache(serving: Serving, requests: RequestBatch) -> float:
     """Return the keys and values of one request; an encoder keeps none, a sliding window keeps its width."""
     shape = serving.subject
-    if isinstance(shape, ModelCost) or shape.kind not in {TransformerKind.DECODER, TransformerKind.ENCODER_DECODER}:
+    if isinstance(shape, ModelCost):
+        kept = shape.generation
+        return serving.width * (kept.state_numbers + kept.numbers_per_token * requests.context) if kept else 0.0
+    if shape.kind not in {TransformerKind.DECODER, TransformerKind.ENCODER_DECODER}:
         return 0.0
     layers = shape.decoder_layers or shape.layers
     near = min(requests.context, shape.sliding_window or requests.context)

@@ -4,7 +4,7 @@ import numpy as np
 
 from flyball_planner.layouts.layout import Column, Layouts
 from flyball_planner.memory.allocator import reserved_bytes
-from flyball_planner.memory.autocast import WEIGHT_COPY_BYTES, weight_copies
+from flyball_planner.memory.autocast import WEIGHT_COPY_BYTES, CastWeights, weight_copies
 from flyball_planner.memory.constants import Constants
 from flyball_planner.memory.model_states import HeldParameters, states
 from flyball_planner.memory.step_moments import StepMoment
@@ -35,7 +35,7 @@ def network_moments(cost: ModelCost, training: Training, layouts: Layouts, const
         "communication_buffers": np.where(copied, kept.gradients, 0.0),
     }
     activations, working = _activations(cost, training, layouts, constants)
-    copies, _ = weight_copies(training, layouts, parameters, largest)
+    copies, _ = weight_copies(training, layouts, CastWeights(parameters, largest_layer=largest))
     both = kept.gathered + kept.gathered_gradients
     passing = {**always, "gathered_weights": both, "working": working}
     moments: dict[str, dict[str, Column]] = {

@@ -40,7 +40,7 @@ def single_changes(
     before, found = float(several.driver.middle[0]), []
     for row, (what, each) in enumerate(moved, 1):
         found.append(_change(what, training, each, before, several, row))
-    for what, changed in _training_changes(training):
+    for what, changed in _training_changes(training, device):
         after = estimate_memory(subject, changed, Layouts.of(layout), device, constants)
         found.append(_change(what, changed, layout, before, after, 0))
     saving = (each for each in found if each.saved_bytes >= LEAST_SAVING * before)
@@ -97,9 +97,14 @@ def _layout_changes(layout: ParallelLayout) -> Iterator[tuple[str, ParallelLayou
         yield "store the optimizer's states in the host's memory", replace(layout, offload=Offload.OPTIMIZER)
 
 
-def _training_changes(training: Training) -> Iterator[tuple[str, Training]]:
+def scoreless_attention(device: ComputeDevice) -> str:
+    """Return the attention of a device that never stores scores."""
+    return "flash attention" if device.flash_kernels else "torch's memory-efficient attention (xFormers)"
+
+
+def _training_changes(training: Training, device: ComputeDevice) -> Iterator[tuple[str, Training]]:
     if training.attention is Attention.MATERIALISED:
-        yield "use flash attention", replace(training, attention=Attention.FLASH)
+        yield f"use {scoreless_attention(device)}", replace(training, attention=Attention.FLASH)
     if not training.fused_loss:
         yield (
             "compute the loss in chunks, so that not all logits are stored at once",

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from flyball_planner.layouts.layout import Column, Layouts
 from flyball_planner.memory.activations import WORDS, dequantised_output, layer_kept, logit_gradients, logits_kept
 from flyball_planner.memory.adapters import layer_products
-from flyball_planner.memory.autocast import weight_copies
+from flyball_planner.memory.autocast import CastWeights, weight_copies
 from flyball_planner.memory.constants import Constants
 from flyball_planner.memory.model_states import HeldParameters, ModelStates, states
 from flyball_planner.memory.pipeline_stages import Anatomy, PipelineStage, anatomy, pipeline_stages
@@ -88,7 +88,8 @@ def _moments(
     activations = constants.activations_factor * stage.in_flight * stored
     working = np.max([each.working * (count > 0) for each, count in zip(layers, stage.layers, strict=True)], axis=0)
     logits = stage.exit * logits_kept(model.shape, training, layouts, constants)
-    copies, fewer = weight_copies(training, layouts, held.quantised + held.output_matrix, held.largest_layer)
+    cast = CastWeights(held.quantised, held.output_matrix, held.largest_layer)
+    copies, fewer = weight_copies(training, layouts, cast)
     both = kept.gathered + kept.gathered_gradients
     all_gradients = kept.gathered_gradients * (layouts.micro_batches(training.global_batch) > 1)
     first = kept.first_gradients

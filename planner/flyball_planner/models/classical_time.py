@@ -4,6 +4,8 @@ No implementation reaches the peak of a device, and the distance depends on data
 ten measurements are between half and double the estimate.
 """
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from flyball_planner.catalogue.hardware import ComputeDevice, DeviceKind
@@ -22,6 +24,8 @@ NEAR_BYTES = 10e6  # size of caches and page tables: last-level cache, and 1,536
 FARTHER = 0.4  # beyond it, a step takes (bytes / near)^this times as long, because of cache and page table misses
 GPU_STEP_BYTES = 22.0  # GPU memory traffic of a scattered step
 FP64_OF_FP32 = 0.5  # for processors, whose vectors hold half as many numbers
+COMPUTE, MEMORY, LATENCY, SEQUENTIAL = "compute", "memory", "latency", "sequential"
+"""What limits an operator: arithmetic, streaming, scattered accesses, or steps of one core."""
 CALL_SECONDS = 1e-4  # of a call from Python, whatever it predicts: 0.1 ms (scikit-learn 1.9, linear models and trees)
 
 
@@ -44,6 +48,17 @@ def classical_seconds(cost: ModelCost, device: ComputeDevice, *, cores: int = 0)
     sample_seconds = sum(operator.times * _seconds(operator, rates) for operator in operators)
     middle = sample_seconds * cost.samples * cost.passes
     return Interval(middle / SPREAD, middle, middle * SPREAD)
+
+
+def classical_limit(cost: ModelCost, device: ComputeDevice) -> str:
+    """Return what limits most of a fit's time: `compute`, `memory`, `latency` (scattered accesses) or `sequential`."""
+    rates = _rates(device, cost.precision, 0)
+    found: dict[str, float] = {}
+    for block in cost.blocks:
+        for operator in block.operators:
+            for name, seconds in _causes(operator, rates).items():
+                found[name] = found.get(name, 0.0) + operator.times * seconds
+    return max(found, key=lambda name: found[name], default=MEMORY)
 
 
 def prediction_seconds(cost: ModelCost, device: ComputeDevice, samples: int = 1, *, cores: int = 0) -> Interval:
@@ -70,17 +85,22 @@ def _rates(device: ComputeDevice, precision: str, cores: int) -> _Rates:
 
 
 def _seconds(operator: Operator, rates: _Rates) -> float:
+    return sum(_causes(operator, rates).values())
+
+
+def _causes(operator: Operator, rates: _Rates) -> Mapping[str, float]:
+    """Return the seconds of an operator by what they are spent on."""
+    moving = operator.moved_bytes / (STREAM_SHARE * rates.bytes)
     match operator.kind:
         case OperatorKind.SEQUENTIAL:
-            return operator.flops / STEPS_A_SECOND
+            return {SEQUENTIAL: operator.flops / STEPS_A_SECOND}
         case OperatorKind.GATHER:
             distance: float = max(1.0, operator.inner / NEAR_BYTES) ** FARTHER
-            fetching = operator.moved_bytes / (STREAM_SHARE * rates.bytes)
-            return distance * operator.flops / rates.scattered_steps + fetching
+            return {LATENCY: distance * operator.flops / rates.scattered_steps, MEMORY: moving}
         case OperatorKind.MATMUL:
             side = min(operator.inner, operator.columns) or 1.0
             reached = rates.product_share * side / (side + SMALL_SIDE)
-            moving = operator.moved_bytes / (STREAM_SHARE * rates.bytes)
-            return max(operator.flops / (reached * rates.flops), moving)
+            computing = operator.flops / (reached * rates.flops)
+            return {COMPUTE: computing} if computing > moving else {MEMORY: moving}
         case _:
-            return operator.moved_bytes / (STREAM_SHARE * rates.bytes)
+            return {MEMORY: moving}

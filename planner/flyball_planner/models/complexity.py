@@ -72,6 +72,18 @@ CONVOLUTIONS = Complexity(
     "O(Σ h·w·k²·c_in·c_out)",
     "Each layer applies its k×k filters from c_in to c_out channels at each of its h×w positions.",
 )
+STATE_SPACE = Complexity(
+    "O(n·L·(s·d² + s·d·N))",
+    "O(L·(s·d² + s·d·N))",
+    "Each of L layers multiplies s tokens by matrices of width d and updates N numbers of state per channel, so no "
+    "work grows with s², and a generated token takes the same at any context.",
+)
+STATE_SPACE_WITH_ATTENTION = Complexity(
+    "O(n·(L·(s·d² + s·d·N) + A·s²·d))",
+    "O(L·(s·d² + s·d·N) + A·s²·d)",
+    "Each of L layers multiplies s tokens by matrices of width d; most update N numbers of state per channel, and A "
+    "layers compare the s tokens with each other by attention.",
+)
 TRANSFORMER = Complexity(
     "O(n·L·(s·d² + s²·d))",
     "O(L·(s·d² + s²·d))",

@@ -48,6 +48,14 @@ class ModelBlock(Struct, frozen=True):
     boundary_elements: float = 0.0  # output elements, which are all that full checkpointing stores
 
 
+class Generation(Struct, frozen=True):
+    """Generation of tokens by a model that is described by its operators."""
+
+    token: tuple[ModelBlock, ...]  # the model's blocks for one token
+    state_numbers: float  # that a sequence keeps at any length
+    numbers_per_token: float = 0.0  # that it keeps in addition for each token of its context
+
+
 class ModelCost(Struct, frozen=True):
     """Everything that the memory and time models need to know about a model that is not a transformer shape."""
 
@@ -66,6 +74,8 @@ class ModelCost(Struct, frozen=True):
     complexity: Complexity | None = None
     inference: tuple[Operator, ...] = ()  # of one prediction; empty: the forward pass
     inference_calls: int = 1  # of library functions for all samples that are predicted together
+    tokens: int = 1  # of a sample; 1 if samples are not sequences
+    generation: Generation | None = None  # None: the model generates nothing
 
     @property
     def inference_flops(self) -> float:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, 
 import msgspec
 from msgspec import Struct
 
-from flyball_planner.models.spellings import expanded, meant, spellings_of, value_of
+from flyball_planner.models.spellings import expanded, fault_of_shape, meant, spellings_of, value_of
 from flyball_reports.errors import InputError, nearest
 from flyball_reports.specification.source_value import shortened
 from flyball_reports.specification.value_readers import limit_text
@@ -105,6 +105,8 @@ def read_specification(kind: type[AnySpecification], model: str, given: Mapping[
     for name, value in expanded(given, keys).items():
         found = meant(name, value, keys, kind.spellings)
         if found is None:
+            if shape := fault_of_shape(name, given, keys):
+                raise UnfitKey(model, name, shape)
             raise _unknown(model, name, keys, spellings_of(keys, kind.spellings))
         asked = value_of(found, value)
         if asked is None:
@@ -142,8 +144,12 @@ def _number(key: ModelKey, value: object) -> object:
     letters, and a single value in place of a list."""
     if isinstance(value, str) and key.choices:
         return next((each for each in key.choices if each.casefold() == value.casefold()), value)
+    if isinstance(value, list | tuple) and key.kind.endswith("list of integers"):
+        return [_integer(each) for each in value]
     if key.kind.startswith("list of") and isinstance(value, int | str):
-        return [value]
+        return [_integer(value) if key.kind == "list of integers" else value]
+    if key.kind == "integer or list of integers":
+        return _integer(value)
     if key.kind not in {"integer", "number"} or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -153,6 +159,17 @@ def _number(key: ModelKey, value: object) -> object:
             return value
     integral = isinstance(value, float) and value.is_integer()
     return int(value) if integral and key.kind == "integer" else value  # type: ignore[call-overload]
+
+
+def _integer(value: object) -> object:
+    """Convert an integer that is written as 1e3 or 512.0; any other value is returned unchanged."""
+    if isinstance(value, bool) or not isinstance(value, str | float):
+        return value
+    try:
+        number = float(value.replace("_", "") if isinstance(value, str) else value)
+    except ValueError:
+        return value
+    return int(number) if number.is_integer() and abs(number) <= LARGEST else value
 
 
 def _key(field: msgspec.structs.FieldInfo, annotation: Any) -> ModelKey:

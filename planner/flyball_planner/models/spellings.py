@@ -1,7 +1,8 @@
 """Other names of models' keys, as people and other tools write them (scikit-learn, Keras, PyTorch, Hugging Face)."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping
-from math import prod
+from math import prod, sqrt
 
 NAMES: Mapping[str, str] = {
     # A key, and its other names. A name means the first of its keys that the model has.
@@ -43,6 +44,8 @@ NAMES: Mapping[str, str] = {
         "support_fraction support_share support_vector_fraction sv_fraction",
     "solver":
         "svd_solver algorithm",
+    "device":
+        "device_type task_type",
     "batch_size":
         "batch minibatch_size mini_batch_size mini_batch global_batch_size global_batch train_batch_size",
     "precision":
@@ -94,13 +97,14 @@ WORDS: Mapping[str, Mapping[str, object]] = {
         "float32": "fp32", "float": "fp32", "single": "fp32", "f32": "fp32", "32": "fp32", "32-true": "fp32",
         "float16": "fp16", "half": "fp16", "f16": "fp16", "16": "fp16", "mixed": "fp16", "mixed_float16": "fp16",
         "mixed_fp16": "fp16", "fp16_mixed": "fp16", "fp16-mixed": "fp16",
-        "bfloat16": "bf16", "bfloat": "bf16", "mixed_bfloat16": "bf16", "mixed_bf16": "bf16",
+        "bfloat16": "bf16", "mixed_bfloat16": "bf16", "mixed_bf16": "bf16",
         "16-mixed": "fp16-autocast", "amp": "fp16-autocast", "amp_fp16": "fp16-autocast",
         "bf16-mixed": "bf16-autocast", "amp_bf16": "bf16-autocast", "bf16-true": "bf16-pure",
         "tensorfloat32": "tf32", "float8": "fp8", "transformer-engine": "fp8",
     },
     "features": {"sqrt": 0, "auto": 0},
     "depth": {"none": 0, "unlimited": 0},
+    "device": {"cuda": "gpu", "cuda:0": "gpu"},
     "solver": {"covariance_eigh": "covariance", "svd": "full", "exact": "full", "randomised": "randomized"},
     "activation": {"swish": "silu", "leakyrelu": "leaky_relu"},
 }  # fmt: skip
@@ -162,23 +166,41 @@ SINGLE_WIDTHS = frozenset({"hidden_units", "units", "hidden_sizes", "hidden_dims
 SHAPES = frozenset({"input_shape", "image_shape", "shape_in", "input_dims"})
 COUNTED_SUPPORT = frozenset({"n_support", "n_sv", "n_support_vectors", "num_support_vectors", "support_vectors"})
 IMAGE_SIDES = 3
+HEIGHTS = frozenset({"image_height", "img_height", "height", "image_h"})
+WIDTHS = frozenset({"image_width", "img_width", "width", "image_w"})
+ONE_SIDE = HEIGHTS | WIDTHS
+"""Names of one side of an image; `width` is another key of networks without images."""
+WRITTEN_SHAPE = re.compile(r"[\s(\[]*\d+(?:\s*[x×*,]\s*\d+)*[\s,)\]]*")
+
+TREE_METHODS: Mapping[str, Mapping[str, str]] = {
+    "hist": {"library": "xgboost"}, "auto": {"library": "xgboost"}, "exact": {"library": "xgboost-exact"},
+    "gpu_hist": {"library": "xgboost", "device": "gpu"},
+}  # fmt: skip
+"""Values of XGBoost's `tree_method`; since version 2, `auto` is `hist`."""
 
 
 def expanded(given: Mapping[str, object], keys: Collection[str]) -> dict[str, object]:
     """Replace values that state several keys, or a key in another unit, by the model's own keys.
 
-    These are the shape of an input, such as [3, 32, 32], and a number of support vectors instead of their share."""
+    These are the shape of an input, such as [3, 32, 32], the sides of an image, XGBoost's `tree_method`, and a number
+    of support vectors instead of their share.
+    """
     found: dict[str, object] = {}
     for name, value in given.items():
         stated = {} if name in keys else _stated(plain(name), value, given, keys)
-        clear = not any(key in given for key in stated)
+        clear = all(value_of(key, given.get(key, each)) == each for key, each in stated.items())
         found |= stated if stated and clear else {name: value}
     return found
 
 
 def _stated(name: str, value: object, given: Mapping[str, object], keys: Collection[str]) -> dict[str, object]:
-    if name in SHAPES and isinstance(value, list | tuple):
-        return _of_shape(value, keys)
+    if name in SHAPES:
+        return _of_shape(_sides(value), keys)
+    if _is_side(name, keys):
+        sides = {each for other, each in given.items() if plain(other) in ONE_SIDE}
+        return {"image": value} if len(sides) == 1 else {}
+    if name == "tree_method" and "library" in keys:
+        return dict(TREE_METHODS.get(str(value).casefold(), {}))
     if name in COUNTED_SUPPORT and "support" in keys and isinstance(value, int):
         samples = next((each for other, each in given.items() if key_of(other, keys) == "n"), None)
         if isinstance(samples, int | float) and samples >= value > 0:
@@ -186,11 +208,38 @@ def _stated(name: str, value: object, given: Mapping[str, object], keys: Collect
     return {}
 
 
+def _sides(value: object) -> list[object]:
+    """Return the sides of a shape: a list, a single number, or a text such as (3, 32, 32) or 3x32x32."""
+    if isinstance(value, str) and WRITTEN_SHAPE.fullmatch(value):
+        return [int(each) for each in re.findall(r"\d+", value)]
+    if isinstance(value, list | tuple):
+        return list(value[1:] if value and value[0] in {None, -1} else value)  # Keras's batch
+    return [value]
+
+
+def _is_side(name: str, keys: Collection[str]) -> bool:
+    return name in ONE_SIDE and "image" in keys and "hidden" not in keys
+
+
+def fault_of_shape(name: str, given: Mapping[str, object], keys: Collection[str]) -> str:
+    """Return why a shape is not an image that is planned; empty if the name is none of a shape."""
+    if "image" not in keys or not (plain(name) in SHAPES or _is_side(plain(name), keys)):
+        return ""
+    written = [_sides(each) for other, each in given.items() if plain(other) in SHAPES | ONE_SIDE]
+    if any(_stated(plain(other), each, given, keys) for other, each in given.items() if plain(other) == plain(name)):
+        return "contradicts image or channels; keep one of them"
+    sides = sorted(each for one in written for each in one if isinstance(each, int))[-2:]
+    square = f"; use image: {round(sqrt(prod(sides)))}, which has as many pixels" if sides and prod(sides) > 0 else ""
+    return f"only square images with their channels first or last are planned{square}"
+
+
 def _of_shape(sides: "list[object] | tuple[object, ...]", keys: Collection[str]) -> dict[str, object]:
     """Return pixels and channels of an image, or the number of features."""
     whole = [each for each in sides if isinstance(each, int) and not isinstance(each, bool)]
     if len(whole) != len(sides) or not whole:
         return {}
+    if "image" in keys and len(whole) < IMAGE_SIDES:  # without channels
+        return {"image": whole[0]} if whole[0] == whole[-1] else {}
     if "image" in keys and len(whole) == IMAGE_SIDES:
         square = {whole[0]: whole[2], whole[2]: whole[0]}.get(whole[1])  # channels are first or last
         return {} if square is None else {"image": whole[1], "channels": square}

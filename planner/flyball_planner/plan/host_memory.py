@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from flyball_planner.catalogue.hardware import DeviceKind
 from flyball_planner.interval import Interval
 from flyball_planner.layouts.layout import Layouts
-from flyball_planner.memory.checkpoint_size import MASTER_BYTES, checkpoint_bytes
+from flyball_planner.memory.checkpoint_size import MASTER_BYTES, checkpoint_bytes, trained_parameters
 from flyball_planner.memory.estimate import estimate_memory
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.counts import parameters
@@ -23,6 +23,7 @@ PROCESS = Interval(1.5e9, 3e9, 6e9)
 WORKER = Interval(0.2e9, 0.5e9, 1.5e9)
 """Of one worker process of a loader: Python, the framework, and its part of the data's index. Assumed."""
 PREFETCHED = 2  # batches that each worker of torch's DataLoader holds ready
+UNEVEN = 2.0  # times the average share of a checkpoint that the fullest host writes; assumed
 TOKEN_BYTES = 8.0  # an index is a 64-bit integer
 ON_HOST = frozenset({DeviceKind.CPU, DeviceKind.UNIFIED})
 
@@ -55,8 +56,12 @@ def _parts(subject: Subject, judged: JudgedLayout) -> Iterator[NamedAmount]:
     if offloaded:
         yield NamedAmount("offloaded_states", Interval.around(offloaded, 0.1, 0.3))
     saved = checkpoint_bytes(subject, judged.training)
-    # A sharded checkpoint leaves each host with its share; a complete one is gathered by one host.
-    yield NamedAmount("checkpoint_copy", Interval(0.0, saved / judged.machine.nodes, saved))
+    share = saved / judged.machine.nodes
+    layout = judged.layout
+    # A sharded checkpoint leaves each host with its share; a complete one is gathered by one host. Frameworks with
+    # model parallelism write shards, which are as uneven as their pipeline stages.
+    sharded = layout.tensor * layout.pipeline * layout.expert > 1
+    yield NamedAmount("checkpoint_copy", Interval(0.0, share, min(saved, UNEVEN * share) if sharded else saved))
 
 
 def _loader(judged: JudgedLayout, devices: int) -> Iterator[NamedAmount]:
@@ -79,12 +84,13 @@ def offloaded_bytes(subject: Subject, judged: JudgedLayout) -> float:
     if offload is Offload.NONE:
         return 0.0
     count = subject.parameters if isinstance(subject, ModelCost) else parameters(subject).total
-    share = count / judged.machine.nodes
     if offload is Offload.ACTIVATIONS:
         return _moved_activations(subject, judged)
     states = training.optimizer.state_bytes + 2 * MASTER_BYTES  # with a copy of the weights and of the gradients
-    weights = WIDTHS_BYTES[training.precision.weights] if offload is Offload.PARAMETERS else 0.0
-    return share * (states + weights)
+    few = training.frozen_format
+    width = few.weight_bytes if few else WIDTHS_BYTES[training.precision.weights]
+    weights = width * count if offload is Offload.PARAMETERS else 0.0
+    return (states * trained_parameters(subject, training) + weights) / judged.machine.nodes
 
 
 def _moved_activations(subject: Subject, judged: JudgedLayout) -> float:

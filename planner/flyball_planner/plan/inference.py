@@ -1,7 +1,10 @@
 """Predictions by the trained model: the forward pass of one sample and of a batch, and generation by decoders."""
 
+from collections.abc import Iterator
+
 from msgspec.structs import replace
 
+from flyball_planner.interval import Interval
 from flyball_planner.layouts.layout import Layouts, ParallelLayout
 from flyball_planner.layouts.rules import allowed
 from flyball_planner.memory.inference import InferenceMemory, RequestBatch, Serving, inference_memory
@@ -13,8 +16,9 @@ from flyball_planner.models.transformer.shape import Head, TransformerKind, Tran
 from flyball_planner.plan.judged_layout import JudgedLayout
 from flyball_planner.plan.plan import GenerationSection, InferenceSection
 from flyball_planner.plan.subject import Subject, trained_by_gradient
-from flyball_planner.specification.specification import InferenceChoice
+from flyball_planner.specification.specification import InferenceChoice, Specification
 from flyball_planner.timing.forward_pass import forward_seconds, token_seconds
+from flyball_planner.training import Training
 
 MOST_DEVICES = 8  # that hold one copy of a model for inference: those of a node
 CLASSICAL_BATCH = 1000  # samples that a classical model predicts together
@@ -33,13 +37,12 @@ def inference(subject: Subject, judged: JudgedLayout, chosen: InferenceChoice | 
     devices = _devices(subject, judged, choice.batch_size or 1)
     if devices is None:
         return None
-    training, machine = judged.training, judged.machine
+    training = judged.training
     batch = choice.batch_size or judged.layout.micro_batch
-    belief = judged.context.learned.belief
-    alone = forward_seconds(subject, training, machine, 1, devices, belief)
-    together = alone if batch == 1 else forward_seconds(subject, training, machine, batch, devices, belief)
-    shape = subject if isinstance(subject, TransformerShape) else None
+    alone = _pass_seconds(subject, judged, devices, 1)
+    together = alone if batch == 1 else _pass_seconds(subject, judged, devices, batch)
     flops = subject.inference_flops if isinstance(subject, ModelCost) else forward_flops(subject, training.sequence)
+    flops *= _longer_context(subject, training)
     return InferenceSection(
         devices=devices,
         flops_per_sample=flops,
@@ -47,8 +50,20 @@ def inference(subject: Subject, judged: JudgedLayout, chosen: InferenceChoice | 
         batch=batch,
         seconds_per_batch=together,
         samples_per_second=batch / together.middle,
-        generation=_generation(shape, judged, devices, choice.batch_size or 1) if shape else None,
+        generation=_generation(subject, judged, devices, choice.batch_size or 1) if _generates(subject) else None,
     )
+
+
+def beyond_positions(specification: Specification) -> Iterator[str]:
+    """Yield a warning if generation has a longer context than the model's learned positions."""
+    subject, chosen = specification.subject, specification.inference
+    known = subject.max_positions if isinstance(subject, TransformerShape) else 0
+    context = (chosen.context if chosen else None) or 0
+    if known and context > known:
+        yield (
+            f"inference.context: {specification.model} has {known:,} learned positions, so it cannot process "
+            f"{context:,} tokens; the estimate assumes as many positions."
+        )
 
 
 def _memory(subject: Subject, judged: JudgedLayout, devices: int, sequences: int) -> InferenceMemory:
@@ -72,33 +87,60 @@ def _devices(subject: Subject, judged: JudgedLayout, sequences: int) -> int | No
     return None
 
 
-def _generation(
-    shape: TransformerShape, judged: JudgedLayout, devices: int, sequences: int
-) -> GenerationSection | None:
-    if shape.kind is not TransformerKind.DECODER or shape.head is not Head.LANGUAGE_MODEL:
-        return None
+def _pass_seconds(subject: Subject, judged: JudgedLayout, devices: int, samples: int) -> Interval:
     training, belief = judged.training, judged.context.learned.belief
-    memory = _memory(shape, judged, devices, sequences)
+    seconds = forward_seconds(subject, training, judged.machine, samples, devices, belief)
+    return seconds.times(_longer_context(subject, training))
+
+
+def _longer_context(subject: Subject, training: Training) -> float:
+    """Return a context relative to a model's sample, with whose tokens the work of state-space layers grows."""
+    return training.sequence / subject.tokens if isinstance(subject, ModelCost) and subject.tokens > 1 else 1.0
+
+
+def _generates(subject: Subject) -> bool:
+    if isinstance(subject, ModelCost):
+        return subject.generation is not None
+    return subject.kind is TransformerKind.DECODER and subject.head is Head.LANGUAGE_MODEL
+
+
+def _generation(subject: Subject, judged: JudgedLayout, devices: int, sequences: int) -> GenerationSection:
+    training, belief = judged.training, judged.context.learned.belief
+    memory = _memory(subject, judged, devices, sequences)
     cache, weights = devices * memory.key_value_cache, devices * memory.weights
-    found = token_seconds(shape, training, judged.machine, _read(shape, weights, sequences) + cache, devices, belief)
+    read = _read(subject, weights, sequences) + cache
+    found = token_seconds(subject, training, judged.machine, read, devices, belief)
+    state = _state(subject, cache, training.sequence)
     return GenerationSection(
         sequences=sequences,
         context_tokens=training.sequence,
-        prefill_seconds=forward_seconds(shape, training, judged.machine, sequences, devices, belief),
+        prefill_seconds=_pass_seconds(subject, judged, devices, sequences),
         seconds_per_token=found.seconds,
         tokens_per_second=sequences / found.seconds.middle,
         limited_by=found.limited_by,
+        engine_seconds_per_token=found.engine,
         weight_bytes=weights,
         key_value_cache_bytes=cache,
-        key_value_cache_bytes_per_token=cache / (sequences * training.sequence),
+        key_value_cache_bytes_per_token=(cache - state) / (sequences * training.sequence),
         memory_bytes_per_device=memory.total,
         most_sequences=memory.most_requests,
     )
 
 
-def _read(shape: TransformerShape, weights: float, sequences: int) -> float:
+def _state(subject: Subject, cache: float, context: int) -> float:
+    """Return the part of the cache that does not grow with the context: the state of state-space layers."""
+    kept = subject.generation if isinstance(subject, ModelCost) else None
+    if kept is None:
+        return 0.0
+    return cache * kept.state_numbers / (kept.state_numbers + kept.numbers_per_token * context)
+
+
+def _read(subject: Subject, weights: float, sequences: int) -> float:
     """Return the bytes of weights that a step reads: of experts, at most as many as the sequences choose."""
-    active = parameters(shape).active / parameters(shape).total
+    if isinstance(subject, ModelCost):
+        return weights
+    counts = parameters(subject)
+    active = counts.active / counts.total
     return weights * min(1.0, active * sequences)
 
 

@@ -23,7 +23,7 @@ class Choice(Struct, frozen=True):
 
     best: JudgedLayout
     others: tuple[JudgedLayout, ...]
-    chosen_by: str  # "specification", "search", or "nothing" if there is only one layout
+    chosen_by: str  # "specification", "search", "completion" (of a specified one), or "nothing" if there is only one
 
 
 def choose_for(specification: Specification) -> Choice:
@@ -65,10 +65,12 @@ def choose_each(
     """Choose for several cases that differ only in batch and number of devices."""
     if not trained_by_gradient(subject):
         return [_only(subject, each, context) for each in cases]
-    if given is not None:
+    if given is not None and choices is None:
         return [_given(subject, each, given, context) for each in cases]
     learned = context.learned
     found = search_each(subject, cases, choices, belief=learned.belief, constants=learned.constants)
+    if given is not None:
+        return [_completed(subject, *each, given, context) for each in zip(cases, found, strict=True)]
     return [_searched(subject, *each, context) for each in zip(cases, found, strict=True)]
 
 
@@ -84,6 +86,19 @@ def _given(subject: Subject, case: Case, given: ParallelLayout, context: PlanCon
     if not allowed(subject, case.training, Layouts.of(layout), chosen=True).all():
         return InputError(f"the specified layout is not possible on {machine.devices} devices")
     return Choice(judge(subject, case.training, machine, layout, context), (), "specification")
+
+
+def _completed(
+    subject: Subject, case: Case, found: Search, given: ParallelLayout, context: PlanContext
+) -> Choice | InputError:
+    """Return the specified layout with the parts that it leaves out from the search.
+
+    A search proposes less than a user may choose, such as stages of unequal size: then the simplest parts are used.
+    """
+    choice = _searched(subject, case, found, context)
+    if isinstance(choice, InputError):
+        return _given(subject, case, given, context)
+    return replace(choice, chosen_by="completion")
 
 
 def _searched(subject: Subject, case: Case, found: Search, context: PlanContext) -> Choice | InputError:

@@ -47,4 +47,14 @@ def _usual(subject: Subject, training: Training) -> tuple[float, str]:
         return rate, "5e-4 for 512 images, in proportion to the batch (Touvron et al., 2021)"
     if subject.kind is TransformerKind.ENCODER:
         return ENCODER, "that of BERT's pretraining (Devlin et al., 2019)"
-    return recipe.learning_rate(size), f"that of GPT-3's models of {count(size)} parameters (Brown et al., 2020)"
+    return recipe.learning_rate(size), _as_gpt3(size)
+
+
+def _as_gpt3(size: float) -> str:
+    """Return how the rate follows from those of GPT-3's models, whose sizes it lies between or beyond."""
+    (smallest, _), *_, (largest, _) = recipe.LEARNING_RATES
+    source = "(Brown et al., 2020, table 2.1)"
+    if smallest <= size <= largest:
+        return f"between those of GPT-3's models of {count(smallest)} to {count(largest)} parameters {source}"
+    end, name = (smallest, "smallest") if size < smallest else (largest, "largest")
+    return f"extrapolated from GPT-3's {name} model of {count(end)} parameters {source}"

@@ -9,11 +9,12 @@ from flyball_planner.layouts.layout import Layouts
 from flyball_planner.layouts.rules import allowed
 from flyball_planner.memory.single_change import single_changes
 from flyball_planner.memory.verdict import Fit
-from flyball_planner.models.classical_time import classical_rate
+from flyball_planner.models.classical_time import classical_limit, classical_rate
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.plan.cost import cost_section
+from flyball_planner.plan.fitting import on_fitting
 from flyball_planner.plan.host_memory import host_memory
-from flyball_planner.plan.inference import inference
+from flyball_planner.plan.inference import beyond_positions, inference
 from flyball_planner.plan.judged_layout import FITS, TOO_LARGE, UNCERTAIN, JudgedLayout, memory_section
 from flyball_planner.plan.layout_choice import Choice
 from flyball_planner.plan.learning_rate import learning_rate
@@ -28,7 +29,14 @@ from flyball_planner.plan.plan import (
     NamedAmount,
     Plan,
 )
-from flyball_planner.plan.recommendations import on_adaptation, on_price, on_scale, on_size, recommendations
+from flyball_planner.plan.recommendations import (
+    THEN_FITS,
+    on_adaptation,
+    on_price,
+    on_scale,
+    on_size,
+    recommendations,
+)
 from flyball_planner.plan.roofline import WAITING, Roof, bottleneck, roofline
 from flyball_planner.plan.scaling import choose_and_scale, on
 from flyball_planner.plan.sections import calibration_section, loading_section, on_loading
@@ -65,12 +73,13 @@ def make_plan(specification: Specification) -> Plan:
         scaling_batches=scaled.batches,
         alternatives=tuple(map(_alternative, choice.others)),
         recommendations=(
+            *on_fitting(specification, judged),
             *recommendations(subject, judged, change),
             *on_adaptation(subject, judged),
             *on_overhead(subject, judged),
             *on_loading(judged),
             *on_scale(scaled.devices, judged.machine.devices),
-            *on_size(model.tokens_per_parameter),
+            *on_size(subject, judged.training, model.tokens_per_parameter),
             *on_price(cost, specification.price.spot),
         ),
         assumptions=tuple(
@@ -104,7 +113,7 @@ def best_change(subject: Subject, judged: JudgedLayout) -> str | None:
     change = next((each for each in found if allowed(subject, each.training, Layouts.of(each.layout)).all()), None)
     if change is None:
         return None
-    enough = "; then it fits" if judged.verdict != FITS and change.fit is Fit.YES else ""
+    enough = THEN_FITS if judged.verdict != FITS and change.fit is Fit.YES else ""
     return f"{change.what}, which frees {size(change.saved_bytes)}{enough}"
 
 
@@ -179,7 +188,7 @@ def computation_section(specification: Specification, judged: JudgedLayout, whol
         mfu_percent=None if judged.mfu is None else 100 * judged.mfu,
         hfu_percent=None if judged.hfu is None else 100 * judged.hfu,
         goodput_percent=100 * whole.goodput,
-        bottleneck=bottleneck(judged.parts, lines.memory_bound_share),
+        bottleneck=_bottleneck(subject, judged, lines.memory_bound_share),
         arithmetic_intensity_flops_per_byte=lines.intensity,
         ridge_flops_per_byte=roof.ridge,
         roofline=lines.points,
@@ -191,6 +200,12 @@ def computation_section(specification: Specification, judged: JudgedLayout, whol
         efficiency_basis=basis,
         wide_mfu_percent=_wide_mfu_percent(judged),
     )
+
+
+def _bottleneck(subject: Subject, judged: JudgedLayout, memory_bound_share: float) -> str:
+    if isinstance(subject, ModelCost) and not subject.trained_by_gradient:
+        return f"{classical_limit(subject, judged.machine.device)}-bound"
+    return bottleneck(judged.parts, memory_bound_share)
 
 
 def _wide_mfu_percent(judged: JudgedLayout) -> float | None:
@@ -256,6 +271,7 @@ def _warnings(
         yield f"The catalogue's data of {device.name} have low confidence: {device.source}"
     if training.global_batch % judged.layout.data or judged.layout.data > training.global_batch:
         yield f"A batch of {training.global_batch} is not a multiple of {plural(judged.layout.data, 'replica')}."
+    yield from beyond_positions(specification)
     if host.verdict in {UNCERTAIN, TOO_LARGE}:
         yield f"A host may have too little memory: it needs {spread(host.needed_bytes, size)}."
     if seconds.middle > YEAR:

@@ -96,7 +96,7 @@ class LayoutSection(Struct, frozen=True):
     sequence_parallel: bool
     checkpointing: str
     offload: str
-    chosen_by: str  # "specification" or "search"
+    chosen_by: str  # "specification", "search", or "completion" of a layout that the specification states in part
     words: str
 
 
@@ -140,7 +140,7 @@ class ComputationSection(Struct, frozen=True):
     mfu_percent: float | None
     hfu_percent: float | None
     goodput_percent: float  # share of the run that its steps take by themselves
-    bottleneck: str  # memory-bound, compute-bound, communication-bound, overhead-bound …
+    bottleneck: str  # memory-bound, compute-bound, communication-bound, overhead-bound, latency-bound …
     arithmetic_intensity_flops_per_byte: float
     ridge_flops_per_byte: float  # above it, operators are compute-bound
     roofline: tuple[RooflinePoint, ...]
@@ -232,14 +232,15 @@ class GenerationSection(Struct, frozen=True):
     sequences: int
     context_tokens: int  # of each sequence, prompt included
     prefill_seconds: Interval  # the first pass over a prompt as long as the context
-    seconds_per_token: Interval
+    seconds_per_token: Interval  # by plain PyTorch, whose host launches every kernel
     tokens_per_second: float  # of all sequences
-    limited_by: str  # memory bandwidth or short kernels
+    limited_by: str  # memory bandwidth or kernel launches
     weight_bytes: float
     key_value_cache_bytes: float  # of all sequences at the full context
     key_value_cache_bytes_per_token: float
     memory_bytes_per_device: Interval
     most_sequences: int  # that fit at once at this context; 0: not even one
+    engine_seconds_per_token: Interval | None = None  # by an engine with CUDA graphs
 
 
 class InferenceSection(Struct, frozen=True):

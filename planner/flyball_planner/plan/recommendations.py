@@ -7,20 +7,23 @@ from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import DeviceKind
 from flyball_planner.memory.adaptations import adaptations
+from flyball_planner.memory.single_change import scoreless_attention
 from flyball_planner.memory.verdict import Fit
 from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.transformer.shape import TransformerKind, TransformerShape
 from flyball_planner.optimizers import find_optimizer
 from flyball_planner.plan.judged_layout import FITS, JudgedLayout, judge
 from flyball_planner.plan.plan import CostSection, PlanRecommendation, ScalingRow
 from flyball_planner.plan.subject import Subject, trained_by_gradient
 from flyball_planner.precision import PRECISIONS, NumberFormat
 from flyball_planner.specification.training import TOKENS_A_PARAMETER
-from flyball_planner.training import Attention, Training
+from flyball_planner.training import Attention, Method, Training
 from flyball_reports.figures import duration, money, percent, size
 
 WORTH_TIME = 0.03  # share of the step; smaller savings are not reported
 WORTH_MEMORY = 0.10  # share of the device's memory
 FEW, MANY = 10.0, 200.0  # tokens per parameter: below, a smaller model is better; above, more tokens gain little
+THEN_FITS = "; then it fits"
 EFFICIENT = 0.8  # of the efficiency on the planned number of devices
 
 
@@ -40,7 +43,8 @@ def recommendations(subject: Subject, judged: JudgedLayout, best_change: str | N
     ordered = [each for _, each in sorted(found, key=lambda pair: -pair[0])]
     if best_change and judged.verdict != FITS:
         because = f"the fullest device needs {percent(judged.memory_share)} of its memory: {judged.verdict}"
-        return (PlanRecommendation(best_change[:1].upper() + best_change[1:], because, ""), *ordered)
+        effect = "" if best_change.endswith(THEN_FITS) else "alone it is not enough"
+        return (PlanRecommendation(best_change[:1].upper() + best_change[1:], because, effect), *ordered)
     return tuple(ordered)
 
 
@@ -58,7 +62,8 @@ def changes(subject: Subject, judged: JudgedLayout) -> Iterator[TrainingChange]:
         return
     if training.attention is Attention.MATERIALISED and judged.machine.device.kind is not DeviceKind.CPU:
         flash = replace(training, attention=Attention.FLASH)
-        yield TrainingChange("Use flash attention", "the matrix of scores is never stored", flash)
+        kernel = scoreless_attention(judged.machine.device)
+        yield TrainingChange(f"Use {kernel}", "the matrix of scores is never stored", flash)
     if not training.fused_loss and subject.vocab:
         fused = replace(training, fused_loss=True)
         yield TrainingChange(
@@ -109,9 +114,14 @@ def on_adaptation(subject: Subject, judged: JudgedLayout) -> Iterator[PlanRecomm
             yield PlanRecommendation(each.what[:1].upper() + each.what[1:] + also, because, "the training then fits")
 
 
-def on_size(tokens_per_parameter: float | None) -> tuple[PlanRecommendation, ...]:
-    """Recommend another model size if it does not match the number of tokens."""
-    if tokens_per_parameter is None or FEW <= tokens_per_parameter <= MANY:
+def on_size(subject: Subject, training: Training, tokens_per_parameter: float | None) -> tuple[PlanRecommendation, ...]:
+    """Recommend another model size if it does not match the number of tokens.
+
+    The law is that of decoders whose weights are all trained: it does not cover adapters or encoders.
+    """
+    if not isinstance(subject, TransformerShape) or subject.kind is not TransformerKind.DECODER:
+        return ()
+    if training.method is not Method.FULL or tokens_per_parameter is None or FEW <= tokens_per_parameter <= MANY:
         return ()
     best = f"{TOKENS_A_PARAMETER:g} is compute-optimal (Hoffmann et al., 2022)"
     because = f"{tokens_per_parameter:.3g} tokens per parameter; {best}"

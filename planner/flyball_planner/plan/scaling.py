@@ -13,6 +13,7 @@ from flyball_planner.plan.cost import usd_of
 from flyball_planner.plan.judged_layout import JudgedLayout
 from flyball_planner.plan.layout_choice import Choice, choose_each
 from flyball_planner.plan.plan import ScalingRow
+from flyball_planner.plan.subject import trained_by_gradient
 from flyball_planner.plan.whole_run import whole_seconds
 from flyball_planner.plan.words import layout_in_short
 from flyball_planner.specification.specification import Specification
@@ -35,7 +36,8 @@ def choose_and_scale(specification: Specification) -> Scaled:
     """
     training, machine = specification.training, specification.machine
     planned = Case(training, machine)
-    wider = [Case(training, on(specification, each), shown=1) for each in specification.device_counts]
+    counts = specification.device_counts if trained_by_gradient(specification.subject) else ()
+    wider = [Case(training, on(specification, each), shown=1) for each in counts]
     batches = [Case(replace(training, global_batch=each), machine, shown=1) for each in specification.batch_sizes]
     cases = {_key(each): each for each in (*wider, *batches)} | {_key(planned): planned}
     found = choose_each(

@@ -3,7 +3,7 @@
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.added_weights import added_parameters
 from flyball_planner.models.transformer.counts import ParameterCounts, parameters
-from flyball_planner.models.transformer.flops import forward_flops, training_flops
+from flyball_planner.models.transformer.flops import flops_of_sample, forward_flops
 from flyball_planner.models.transformer.growth import transformer_complexity
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.plan.plan import Count, ModelSection, TrainingSection
@@ -31,7 +31,7 @@ def model_section(specification: Specification) -> ModelSection:
         trainable_parameters=trained,
         parameter_parts=_places(counts),
         forward_flops_per_sample=forward_flops(subject, training.sequence),
-        training_flops_per_sample=training_flops(subject, training.sequence),
+        training_flops_per_sample=flops_of_sample(subject, training),
         tokens_per_sample=training.sequence,
         tokens_per_parameter=training.samples * training.sequence / counts.active,
         inference_flops_per_sample=forward_flops(subject, training.sequence),
@@ -51,7 +51,7 @@ def _of_cost(cost: ModelCost) -> ModelSection:
         parameter_parts=held,
         forward_flops_per_sample=cost.forward_flops,
         training_flops_per_sample=cost.training_flops,
-        tokens_per_sample=1,
+        tokens_per_sample=cost.tokens,
         tokens_per_parameter=None,
         inference_flops_per_sample=cost.inference_flops,
         complexity=cost.complexity,
@@ -79,11 +79,13 @@ def training_section(
 ) -> TrainingSection:
     """Return the training section, without settings that do not apply to classical models."""
     gradient = trained_by_gradient(subject)
+    # A classical model reads its data in several passes, which the training counts as samples.
+    samples = subject.samples if isinstance(subject, ModelCost) and not gradient else training.samples
     return TrainingSection(
         global_batch=training.global_batch,
         sequence=training.sequence,
-        samples=training.samples,
-        tokens=training.samples * training.sequence,
+        samples=samples,
+        tokens=samples * training.sequence,
         steps=steps,
         optimizer=training.optimizer.name if gradient else "",
         precision=training.precision.name if gradient else getattr(subject, "precision", ""),

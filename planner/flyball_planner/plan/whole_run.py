@@ -5,10 +5,10 @@ from msgspec import Struct
 from flyball_planner.interval import Interval
 from flyball_planner.memory.checkpoint_size import checkpoint_bytes
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.models.transformer.flops import training_flops
+from flyball_planner.models.transformer.flops import flops_of_sample
 from flyball_planner.plan.judged_layout import JudgedLayout
 from flyball_planner.plan.subject import Subject, trained_by_gradient
-from flyball_planner.timing.training_run import Habits, whole_run
+from flyball_planner.timing.training_run import Habits, energy_joules, whole_run
 from flyball_planner.training import Training
 
 JOULES_A_KILOWATT_HOUR = 3.6e6
@@ -44,14 +44,17 @@ def whole_run_of(subject: Subject, judged: JudgedLayout) -> WholeRun:
         measured=judged.context.learned.belief is not None,
     )
     known_power = judged.machine.device.power_watts is not None
+    # A fit is a single call, without a start of the framework, checkpoints or restarts.
+    seconds = run.seconds if gradient else judged.step
+    energy = energy_joules(seconds, judged.machine, run.device_watts)
     return WholeRun(
         steps=steps,
-        seconds=run.seconds if gradient else judged.step,
+        seconds=seconds,
         steps_alone=run.steps_alone if gradient else None,
         overrun=run.overrun if gradient else None,
         goodput=run.goodput if gradient else 1.0,
         flops=_flops(subject, training),
-        energy_kilowatt_hours=run.energy_joules.times(1 / JOULES_A_KILOWATT_HOUR) if known_power else None,
+        energy_kilowatt_hours=energy.times(1 / JOULES_A_KILOWATT_HOUR) if known_power else None,
         power_watts=run.device_watts if known_power else None,
         checkpoint_bytes=saved,
         checkpoint_seconds_between=run.checkpoint_seconds_between,
@@ -75,4 +78,4 @@ def _flops(subject: Subject, training: Training) -> float:
     """Return the FLOPs of all samples; for a classical model, each pass counts the samples once."""
     if isinstance(subject, ModelCost):
         return subject.training_flops * training.samples
-    return training_flops(subject, training.sequence) * training.samples
+    return flops_of_sample(subject, training) * training.samples

@@ -87,11 +87,13 @@ def device_options(
 ) -> Sequence[DeviceOption]:
     """Return the options, those within the time first, then the cheapest.
 
-    Devices on which nothing fits are left out.
+    Without any in time, the fastest come first. Devices on which nothing fits are left out.
     """
     wanted = [find_device(each) for each in names] if names else _rented()
     task = _Task(subject, replace(training, samples=demand.samples), demand, context_for)
     found = [each for each in (_option(task, device) for device in wanted) if each]
+    if not any(each.in_time for each in found):
+        return sorted(found, key=lambda each: (each.hours.middle, each.usd))
     return sorted(found, key=lambda each: (not each.in_time, _caveat(each), each.usd, each.count))
 
 
@@ -114,6 +116,18 @@ def _option(task: _Task, device: ComputeDevice) -> DeviceOption | None:
             best = option
         if best and best.in_time:
             return _filled(task, best)
+    return _with_fewer(task, device, best)
+
+
+def _with_fewer(task: _Task, device: ComputeDevice, best: DeviceOption | None) -> DeviceOption | None:
+    """Return the fastest of fewer devices than were tried, if none is in time: the batch may not divide by so many."""
+    count = next(_counts(task, device)) // 2
+    while count:
+        option = _of_count(task, device, count)
+        if option and best and option.hours.middle >= best.hours.middle:
+            break
+        best = option or best
+        count //= 2
     return best
 
 

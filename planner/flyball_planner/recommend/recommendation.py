@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import TrainingMachine
 from flyball_planner.interval import Interval
@@ -58,14 +59,22 @@ class HardwareRecommendation(Struct, frozen=True):
 
 
 def recommend(
-    demand: Demand,
+    demand: Demand | None = None,
     subject: Subject | None = None,
     training: Training | None = None,
     devices: Sequence[str] = (),
     estimator: StorageEstimator | None = None,
     context_for: Callable[[TrainingMachine], PlanContext] = empty_context,
+    *,
+    samples: int | None = None,
+    hours: float | None = None,
 ) -> HardwareRecommendation:
     """Recommend accelerators for a network, a machine for a classical model, or machines for a hierarchical learner.
+
+    `samples` and `hours` are short for a demand without further details; a training has its own samples.
+
+    >>> recommend(samples=1_000_000, hours=48).demand.hours
+    48.0
 
     >>> from flyball_planner.models.families import model_cost
     >>> demand = Demand(samples=10_000_000, hours=1)
@@ -73,6 +82,10 @@ def recommend(
     >>> found.hosts[0].description()
     '$0.11 for 33 min 8 s with 1 × Azure Standard_D4s_v5, eastus, undated'
     """
+    if demand is None:
+        demand = _demand(samples, hours, training)
+    elif samples is not None or hours is not None:
+        raise InputError("recommend: samples and hours are part of the demand; pass either the demand or these")
     if subject is None:
         return _for_service(demand, estimator or StorageEstimator())
     if isinstance(subject, ModelCost) and not subject.trained_by_gradient:
@@ -80,6 +93,18 @@ def recommend(
     if training is None:
         raise InputError("the time depends on the training: pass its settings too (batch, sequence, optimizer)")
     return _for_model(demand, tuple(device_options(subject, training, demand, devices, context_for)))
+
+
+def _demand(samples: int | None, hours: float | None, training: Training | None) -> Demand:
+    """Return the demand of some samples, or of a training's, in a time."""
+    wanted = (training.samples or None) if samples is None and training is not None else samples
+    given = {"samples": wanted, "hours": hours}
+    for key, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            got = "is missing" if value is None else f"must be a number, not {value!r}"
+            raise InputError(f"recommend: {key} {got}; call it as in recommend(samples=1_000_000, hours=48)")
+    known = Demand(int(wanted or 0), float(hours or 0))
+    return known if training is None else replace(known, tokens_per_sample=float(training.sequence))
 
 
 def _for_classical(demand: Demand, model: ModelCost) -> HardwareRecommendation:

@@ -3,7 +3,7 @@
 from flyball_planner.plan.plan import Plan
 from flyball_planner.report.part_names import limit_name
 from flyball_planner.report.part_rows import ends, part_rows
-from flyball_reports.figures import duration, figure, percent, rate, spread
+from flyball_reports.figures import count, duration, figure, percent, rate, spread
 from flyball_reports.section import ReportTable, Section
 
 NOTICED = 1.005  # overrun from which on it is shown
@@ -32,7 +32,9 @@ def _run_rows(plan: Plan) -> tuple[tuple[str, str], ...]:
         ("Steps alone", spread(alone, duration) if alone is not None else ""),
         ("Beyond the steps", _beyond(plan)),
         ("Goodput", goodput if plan.training.optimizer else ""),
-        ("Training FLOPs", rate(computed.training_flops, "FLOP")),
+        ("Training FLOPs", rate(computed.training_flops, "FLOP"))
+        if plan.training.optimizer
+        else ("Operations", count(computed.training_flops)),
     )
 
 
@@ -45,7 +47,7 @@ def _speed_rows(plan: Plan) -> tuple[tuple[str, str], ...]:
         ("Speed", f"{figure(speed)} {unit}s per second"),
         ("Utilisation", _utilisation(plan)),
         ("Efficiency", _efficiency(plan)),
-        ("Limited by", f"{limit_name(computed.bottleneck)}: {_intensity(plan)}"),
+        ("Limited by", ": ".join(filter(None, (limit_name(computed.bottleneck), _intensity(plan))))),
         ("Power", f"{watts:.0f} W per device on average" if watts else ""),
     )
 
@@ -71,9 +73,18 @@ def _efficiency(plan: Plan) -> str:
 
 
 def _intensity(plan: Plan) -> str:
-    reached, ridge = plan.computation.arithmetic_intensity_flops_per_byte, plan.computation.ridge_flops_per_byte
+    """Return how much of the operators' time arithmetic and memory limit; each operator has its own limit."""
+    computed = plan.computation
+    if not plan.training.optimizer or not computed.arithmetic_intensity_flops_per_byte or not computed.roofline:
+        return ""  # steps of a classical model are not FLOPs, and have no roofline
+    ridge = computed.ridge_flops_per_byte
+    arithmetic = sum(each.time_share for each in computed.roofline if each.flops_per_byte >= ridge)
+    moving = sum(each.time_share for each in computed.roofline if each.flops_per_byte < ridge)
+    total = (arithmetic + moving) or 1.0
     return (
-        f"{figure(reached)} FLOP per byte; below {figure(ridge)} the device's memory is the limit, above its arithmetic"
+        f"of the forward pass's operators, {percent(arithmetic / total)} of the time is limited by arithmetic (above "
+        f"{figure(ridge)} FLOP per byte), {percent(moving / total)} by memory; "
+        f"{figure(computed.arithmetic_intensity_flops_per_byte)} FLOP per byte over all"
     )
 
 

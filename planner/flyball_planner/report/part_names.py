@@ -24,6 +24,8 @@ _BOTTLENECKS = {
     "overhead-bound": "overhead (kernel launches and Python between them)",
     "pipeline-bound": "the pipeline bubble",
     "data-bound": "data loading",
+    "latency-bound": "the latency of scattered memory accesses",
+    "sequential-bound": "steps that run one after the other on one core",
 }
 
 

@@ -7,12 +7,13 @@ from flyball_planner.report.input_sections import calibration, loading
 from flyball_planner.report.part_names import limit_name
 from flyball_planner.report.part_rows import ends, part_rows
 from flyball_planner.report.use_sections import host, inference
-from flyball_reports.figures import count, duration, energy, money, plural, rate, size, spread
+from flyball_reports.figures import count, duration, energy, figure, money, plural, rate, size, spread
 from flyball_reports.section import ReportTable, Section
 
 _TONES = {"fits": "good", "uncertain": "warning", "does not fit": "bad"}
 _WITHOUT_DRIVER = frozenset({"cpu", "unified"})  # kinds of devices whose memory is the host's
 _SHOWN_ALTERNATIVES = 5
+_NEARLY_FULL = 50.0  # per cent of the memory from which on a change that frees memory is worth a sentence
 SHORT_FORMS = (
     "In the tables, DP8 means 8-way data parallel (TP tensor, PP pipeline, CP context, EP expert), and mb4 a "
     "micro-batch of 4 samples."
@@ -72,12 +73,11 @@ def _devices(plan: Plan) -> str:
 def model(plan: Plan, *, verbose: bool = False) -> Section:
     """Return the section on the model and its training."""
     what, how = plan.model, plan.training
-    unit = "token" if what.tokens_per_sample > 1 else "sample"
     rows = [
         ("Model", f"{what.name} ({what.family})"),
         ("Implementation", what.implementation),
         ("Parameters", _parameters(plan)),
-        ("FLOPs", f"{rate(what.training_flops_per_sample / what.tokens_per_sample, 'FLOP')} per {unit}{_passes(plan)}"),
+        _work(plan),
         ("Complexity", _complexity(plan)),
         ("Data", _data(plan)),
         ("Batch", f"{plural(how.global_batch, 'sample')} per optimizer step" if how.optimizer else ""),
@@ -94,6 +94,16 @@ def model(plan: Plan, *, verbose: bool = False) -> Section:
     return Section("Model", tables=tuple(tables))
 
 
+def _work(plan: Plan) -> tuple[str, str]:
+    """Return the work of a token or sample; that of a classical model also consists of comparisons and other steps."""
+    what = plan.model
+    if not plan.training.optimizer:
+        return "Operations", f"{count(what.training_flops_per_sample)} per sample and pass"
+    unit = "token" if what.tokens_per_sample > 1 else "sample"
+    flops = rate(what.training_flops_per_sample / what.tokens_per_sample, "FLOP")
+    return "FLOPs", f"{flops} per {unit} (forward and backward pass)"
+
+
 def _complexity(plan: Plan) -> str:
     """Return how the work grows, in the model's own variables."""
     growth = plan.model.complexity
@@ -106,10 +116,6 @@ def _complexity(plan: Plan) -> str:
 def _learning_rate(plan: Plan) -> str:
     how = plan.training
     return "" if how.learning_rate is None else f"{how.learning_rate:.3g}, {how.learning_rate_basis}"
-
-
-def _passes(plan: Plan) -> str:
-    return " (forward and backward pass)" if plan.training.optimizer else ""
 
 
 def _method(plan: Plan) -> str:
@@ -132,7 +138,7 @@ def _data(plan: Plan) -> str:
     if what.tokens_per_sample > 1:
         words.insert(0, f"{count(how.tokens)} tokens in sequences of {how.sequence:,}")
     if what.tokens_per_parameter is not None:
-        words.append(f"{what.tokens_per_parameter:.3g} tokens per parameter")
+        words.append(f"{figure(what.tokens_per_parameter)} tokens per parameter")
     return ", ".join(words)
 
 
@@ -140,7 +146,7 @@ def hardware(plan: Plan, *, verbose: bool = False) -> Section:
     """Return the section on the hardware."""
     what = plan.hardware
     rows = [
-        ("Device", f"{_devices(plan)}, {what.vendor} {what.architecture}".rstrip()),
+        ("Device", ", ".join(filter(None, (_devices(plan), f"{what.vendor} {what.architecture}".strip())))),
         ("Nodes", f"{what.nodes} with up to {plural(what.devices_per_node, 'device')}" if what.nodes > 1 else ""),
         ("Memory", f"{size(what.memory_bytes_per_device)} per device at {rate(what.memory_bytes_per_second, 'B/s')}"),
         ("Peak rate", f"{rate(what.flops_per_second, 'FLOP/s')} in {what.format}, without sparsity"),
@@ -158,6 +164,7 @@ def layout(plan: Plan, *, verbose: bool = False) -> Section:
     chosen = {
         "search": "the fastest that fits, or the simplest within 1 % of it",
         "specification": "as specified",
+        "completion": "what the specification leaves out is the fastest that fits, the rest as specified",
     }
     if plan.layout.chosen_by not in chosen:
         return Section("Layout", ("One device: classical models are not distributed.",))
@@ -188,7 +195,7 @@ def memory(plan: Plan, *, verbose: bool = False) -> Section:
         ]
     if held.host_bytes:
         text.append(f"{size(held.host_bytes)} are in the host's memory.")
-    if held.best_single_change:
+    if held.best_single_change and (held.verdict != "fits" or held.utilization_percent >= _NEARLY_FULL):
         text.append(f"The most effective single change: {held.best_single_change}.")
     parts = part_rows(held.parts, held.driver_bytes.middle, size, verbose=verbose)
     return Section(

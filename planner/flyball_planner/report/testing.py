@@ -102,8 +102,9 @@ def sample_plan(title: str = "GPT-2 XL on eight GPUs") -> Plan:
 def _inference() -> InferenceSection:
     """Return the inference of GPT-2 XL on one A100."""
     generation = GenerationSection(
-        1, 1024, around(0.012), around(0.0028), 357.0, "memory bandwidth", 3.1e9, 3.1e8, 307_200.0, around(4.2e9), 190
-    )
+        1, 1024, around(0.012), around(0.042), 23.8, "kernel launches", 3.1e9, 3.1e8, 307_200.0, around(4.2e9), 190,
+        around(0.0028),
+    )  # fmt: skip
     return InferenceSection(1, 3.5e12, around(0.013), 8, around(0.1), 80.0, generation)
 
 

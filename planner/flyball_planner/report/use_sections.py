@@ -2,7 +2,7 @@
 
 from flyball_planner.plan.plan import GenerationSection, InferenceSection, Plan
 from flyball_planner.report.part_names import part_name
-from flyball_reports.figures import duration, figure, plural, rate, size, spread
+from flyball_reports.figures import count, duration, figure, plural, rate, size, spread
 from flyball_reports.section import ReportTable, Section
 
 _TONES = {"uncertain": "warning", "does not fit": "bad"}
@@ -13,10 +13,11 @@ def inference(plan: Plan) -> Section:
     found = plan.inference
     if found is None:
         return Section("Inference")
-    unit = "FLOP" if plan.training.optimizer else "operations"
+    flops = found.flops_per_sample
+    work = rate(flops, "FLOP") if plan.training.optimizer else f"{count(flops)} operations"
     where = f"{found.devices} × {plan.hardware.device}" if found.devices > 1 else plan.hardware.device
     rows = [
-        ("One sample", f"{rate(found.flops_per_sample, unit)}, {spread(found.seconds_per_sample, duration)}"),
+        ("One sample", f"{work}, {spread(found.seconds_per_sample, duration)}"),
         (f"{found.batch:,} samples together" if found.batch > 1 else "", _batch(found)),
     ]
     if found.generation is not None:
@@ -32,12 +33,17 @@ def _batch(found: InferenceSection) -> str:
 def _generation(found: GenerationSection) -> list[tuple[str, str]]:
     cache = f"{size(found.key_value_cache_bytes)} for {plural(found.context_tokens, 'token')} of context"
     each = f"{size(found.key_value_cache_bytes_per_token)} per token"
+    name = "Keys and values (KV cache)"
+    if not found.key_value_cache_bytes_per_token:
+        name, cache, each = "State of the sequences", size(found.key_value_cache_bytes), "the same for any context"
     pace = f"{spread(found.seconds_per_token, duration)}, {figure(found.tokens_per_second)} per second"
+    engine = found.engine_seconds_per_token
+    quick = f"with CUDA graphs {spread(engine, duration)}" if engine is not None else ""
     several = f"{plural(found.most_sequences, 'sequence')} of this length fit at once" if found.most_sequences else ""
     return [
         ("Prompt of the full context", spread(found.prefill_seconds, duration)),
-        ("Each generated token", f"{pace}, limited by {found.limited_by}"),
-        ("Keys and values (KV cache)", ", ".join(filter(None, (cache, each, several)))),
+        ("Each generated token", "; ".join(filter(None, (f"{pace}, limited by {found.limited_by}", quick)))),
+        (name, ", ".join(filter(None, (cache, each, several)))),
         ("Memory", f"{spread(found.memory_bytes_per_device, size)} per device, weights {size(found.weight_bytes)}"),
     ]
 

@@ -11,6 +11,8 @@ from flyball_planner.quantisation import QUANTISATIONS, Quantisation, quantisati
 from flyball_planner.training import Lora, Method
 from flyball_reports.specification.sections import SpecificationFaults
 
+MIXED = frozenset({"bf16", "fp16", "amp", "use_amp", "mixed_precision"})
+"""Keys that name the arithmetic of mixed precision, but not the format that weights are loaded in."""
 LORA_METHODS = frozenset({Method.LORA, Method.QLORA, Method.DORA})
 NEEDS: Mapping[str, frozenset[Method]] = {
     "lora_rank": LORA_METHODS,
@@ -47,6 +49,15 @@ def read_adaptation(
         faults.add("training.method", "added weights are planned for transformers only; use method: full")
     _refuse_idle(values, method, faults)
     return TrainedWeights(method, _lora(values, method), few, tuple(_assumptions(values, method)))
+
+
+def frozen_precision(name: str, key: str, method: Method) -> str:
+    """Return a precision whose frozen weights have 16 bits, if a key only asks for mixed precision.
+
+    Recipes of LoRA and QLoRA load the base model in 16 bits; fp32 weights must be named (`precision: bf16-autocast`).
+    """
+    loaded = method is not Method.FULL and key.rpartition(".")[2].casefold() in MIXED
+    return name.removesuffix("-autocast") if loaded else name
 
 
 def _lora(values: Mapping[str, Any], method: Method) -> Lora | None:

@@ -1,30 +1,55 @@
 """The section `hardware`: a device by name, and the machines around it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from msgspec.structs import replace
 
 from flyball_planner.catalogue.devices import find_profile
-from flyball_planner.catalogue.hardware import TrainingMachine
+from flyball_planner.catalogue.hardware import ComputeDevice, TrainingMachine
 from flyball_planner.catalogue.machines import machine
-from flyball_reports.errors import InputError
+from flyball_planner.catalogue.names import words
+from flyball_reports.errors import InputError, read_fault
 from flyball_reports.specification.sections import SpecificationFaults
 
 GIB = 1024.0**3
 
 
-def read_machine(values: Mapping[str, Any], faults: SpecificationFaults) -> TrainingMachine | None:
-    """Return the machine; nothing if it has a fault, which is reported."""
-    name = values.get("device")
+def own_devices(
+    values: Mapping[str, Any], files: Callable[[str], str], faults: SpecificationFaults
+) -> tuple[ComputeDevice, ...]:
+    """Return the devices of the file that the section names. They are known to this specification only."""
+    name = values.get("hardware_file")
     if name is None:
+        return ()
+    from flyball_planner.catalogue.files import read_hardware  # noqa: PLC0415  rarely needed
+
+    try:
+        return read_hardware(files(name), PurePath(name).suffix, name)
+    except UnicodeDecodeError:
+        faults.add("hardware.hardware_file", f"{name} is not valid UTF-8")
+    except OSError as error:
+        faults.add("hardware.hardware_file", read_fault(name, error))
+    except InputError as error:
+        faults.add("hardware.hardware_file", str(error))
+    return ()
+
+
+def read_machine(
+    values: Mapping[str, Any], faults: SpecificationFaults, own: Sequence[ComputeDevice] = ()
+) -> TrainingMachine | None:
+    """Return the machine; nothing if it has a fault, which is reported. Devices of its `own` come first."""
+    name = values.get("device")
+    if name is None or faults.has("hardware.hardware_file"):
         return None
-    found = _machine(name, values, faults)
+    device = next((each for each in own if words(each.name) == words(name)), None)
+    found = _machine(device or name, values, faults)
     if found is None:
         return None
     memory = values["host_memory_gb"] * GIB if "host_memory_gb" in values else found.host_memory_bytes
     cores = values.get("host_cores", found.host_cores)
-    profile = find_profile(name)
+    profile = None if device else find_profile(name)
     if profile:  # a profile also names the format to plan for
         found = replace(found, device=replace(found.device, default_format=profile.default_format))
     if "efficiency" in values:
@@ -32,7 +57,9 @@ def read_machine(values: Mapping[str, Any], faults: SpecificationFaults) -> Trai
     return replace(found, host_memory_bytes=memory, host_cores=cores)
 
 
-def _machine(name: str, values: Mapping[str, Any], faults: SpecificationFaults) -> TrainingMachine | None:
+def _machine(
+    name: str | ComputeDevice, values: Mapping[str, Any], faults: SpecificationFaults
+) -> TrainingMachine | None:
     try:
         found = machine(name, values.get("devices"), values.get("devices_per_node"), values.get("network"))
         return _of_nodes(name, found, values, faults) if "nodes" in values else found
@@ -42,7 +69,7 @@ def _machine(name: str, values: Mapping[str, Any], faults: SpecificationFaults) 
 
 
 def _of_nodes(
-    name: str, found: TrainingMachine, values: Mapping[str, Any], faults: SpecificationFaults
+    name: str | ComputeDevice, found: TrainingMachine, values: Mapping[str, Any], faults: SpecificationFaults
 ) -> TrainingMachine:
     """Return that many machines; the number of devices may only repeat what follows from it."""
     nodes, given = values["nodes"], values.get("devices")
@@ -57,7 +84,7 @@ def _of_nodes(
     return found
 
 
-def _known(name: str) -> bool:
+def _known(name: str | ComputeDevice) -> bool:
     try:
         machine(name)
     except InputError:

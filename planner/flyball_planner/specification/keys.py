@@ -103,6 +103,9 @@ TRAINING = (
 
 HARDWARE = (
     SectionKey("device", text(), "an accelerator or processor; see `flyball hardware`"),
+    SectionKey(
+        "hardware_file", text(), "file with your own devices, beside this one; docs/hardware.md shows its format"
+    ),
     SectionKey("devices", integer(at_most=MOST_DEVICES), "number of devices"),
     SectionKey("devices_per_node", integer(at_most=4096), "devices per machine"),
     SectionKey("nodes", integer(at_most=MOST_DEVICES), "number of machines, if devices is not given"),

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from flyball_planner.catalogue.hardware import TrainingMachine
-from flyball_planner.layout_search.candidates import Choices
+from flyball_planner.layout_search.candidates import Choices, candidates, grid
 from flyball_planner.layouts.layout import Layouts, ParallelLayout
-from flyball_planner.layouts.rules import refusals
+from flyball_planner.layouts.rules import obstacle, refusals, unbroken
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.specification.keys import CHOICES, LAYOUT
@@ -16,6 +16,9 @@ from flyball_reports.specification.source_value import SourceValue
 
 CHOSEN = ("micro_batch", "sharding", "checkpointing", "offload")
 """Parts of a layout that the training may state (`gradient_checkpointing: true`), without a section `layout`."""
+
+SEARCHED = ("micro_batch", "sharding", "checkpointing")
+"""Parts of a layout that are searched if a section `layout` leaves them out."""
 
 
 def read_choices(entry: SourceValue | None, layout: dict[str, Any], faults: SpecificationFaults) -> Choices | None:
@@ -29,6 +32,45 @@ def read_choices(entry: SourceValue | None, layout: dict[str, Any], faults: Spec
         if layout.setdefault(name, value) != value:
             faults.add(f"{CHOICES}.{name}", f"contradicts layout.{name}; keep one of them")
     return None
+
+
+def refuse_batch(
+    key: str,
+    subject: TransformerShape | ModelCost,
+    training: Training,
+    machine: TrainingMachine,
+    choices: Choices | None,
+    faults: SpecificationFaults,
+) -> None:
+    """Report a batch that no layout can divide among the devices, so that it is known before a plan is made."""
+    micro = choices.micro_batch[0] if choices and choices.micro_batch else 1
+    whole = machine.devices * micro
+    if training.global_batch % whole == 0 or (isinstance(subject, ModelCost) and not subject.trained_by_gradient):
+        return  # copies of the model on all devices are possible
+    where = (machine.devices, machine.devices_a_node, choices)
+    every = grid(subject, training, *where)
+    if ((every.data >= 1) & unbroken(refusals(subject, training, every))).any():
+        return
+    why = obstacle(refusals(subject, training, candidates(subject, training, *where)))
+    faults.add(
+        key,
+        f"no layout is possible on {machine.devices:,} devices: {why}; use a batch of {whole:,} or a multiple of it, "
+        "or fewer devices",
+    )
+
+
+def open_choices(values: Mapping[str, Any], layout: ParallelLayout | None) -> Choices | None:
+    """Return the search that completes a layout: what it states is fixed; None if it states everything.
+
+    Degrees of parallelism that it leaves out are 1. A search neither divides shard groups nor turns sequence
+    parallelism off, so a layout with these is used as it is.
+    """
+    if layout is None or all(name in values for name in SEARCHED):
+        return None
+    if layout.shard_group or ("sequence_parallel" in values and layout.sequence_parallel != (layout.tensor > 1)):
+        return None
+    fixed = {name: (getattr(layout, name),) for name in Choices.__struct_fields__}
+    return Choices(**{name: each for name, each in fixed.items() if name not in SEARCHED or name in values})
 
 
 def read_layout(

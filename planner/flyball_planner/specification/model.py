@@ -23,6 +23,7 @@ Files = Callable[[str], str]
 
 AT_LEAST_ONE = frozenset({"layers", "hidden", "heads", "kv_heads", "head_dim", "ffn"})
 LARGEST_DIMENSION = 10**9
+OWN_MODELS = "`flyball models` lists all; --models-file or register_model() adds your own"
 
 
 class TrainingKeys(Struct, frozen=True):
@@ -71,11 +72,13 @@ def _named(
     # Sixty kinds of configurations take time to import, and most specifications do not need them.
     from flyball_planner.models.any_configuration import known_names, named_subject  # noqa: PLC0415
 
+    before = len(faults.problems)
     training = _training_keys(keys, ("name",), faults)
     try:
         subject = named_subject(name, training.values.get("sequence") or sequence)
     except InputError:
-        faults.add("model.name", unknown("model", name, (*model_names(), *known_names())))
+        del faults.problems[before:]  # which keys are right depends on the model
+        faults.add("model.name", f"{unknown('model', name, (*model_names(), *known_names()))}; {OWN_MODELS}")
         return None
     return Model(name, subject, training.values, training.written, training.idle)
 

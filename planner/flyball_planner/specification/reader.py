@@ -10,9 +10,9 @@ from flyball_planner.models.cost import ModelCost
 from flyball_planner.specification.batches import complete_batches
 from flyball_planner.specification.canonical_keys import Canonical, canonical
 from flyball_planner.specification.comparison import read_comparison
-from flyball_planner.specification.hardware import read_machine
+from flyball_planner.specification.hardware import own_devices, read_machine
 from flyball_planner.specification.keys import CHOICES, FILE, SECTIONS
-from flyball_planner.specification.layout import read_choices, read_layout
+from flyball_planner.specification.layout import open_choices, read_choices, read_layout, refuse_batch
 from flyball_planner.specification.loading import read_loading
 from flyball_planner.specification.model import read_model
 from flyball_planner.specification.model_families import Model
@@ -61,7 +61,7 @@ def _resolved(
     values = {
         name: read_section(name, sections.get(name), keys, faults) for name, keys in SECTIONS.items() if name != "model"
     }
-    machine = _machine(sections, values["hardware"], faults)
+    machine = _machine(sections, values["hardware"], files, faults)
     sequence = values["training"].get("sequence")
     model = Model(_name(subject), subject) if subject else read_model(sections.get("model"), sequence, faults, files)
     if machine is None or model is None:
@@ -69,11 +69,16 @@ def _resolved(
     choices = read_choices(sections.get(CHOICES), values["layout"], faults)
     joined = _joined(values["training"], model, own, faults)
     choices = complete_batches(joined, values["layout"], choices, machine, faults)
-    completed = complete(joined, model.subject, machine.device, faults)
+    completed = complete(joined, model.subject, machine.device, faults, own.name("training.precision"))
     if completed is None:
         return None
     comparison = read_comparison(values["scalability"])
     notes = remarks(own, values, model, machine)
+    layout = read_layout(values["layout"], model.subject, completed.training, machine, faults)
+    choices = open_choices(values["layout"], layout) if layout else comparison.restricted(choices)
+    batch_key = _batch_key(values["training"], model, own)
+    if not values["layout"] and batch_key:
+        refuse_batch(batch_key, model.subject, completed.training, machine, choices, faults)
     return Specification(
         title=_title(sections, model, machine),
         model=model.name,
@@ -81,8 +86,8 @@ def _resolved(
         training=completed.training,
         machine=machine,
         network=values["hardware"].get("network", ""),
-        layout=read_layout(values["layout"], model.subject, completed.training, machine, faults),
-        choices=comparison.restricted(choices),
+        layout=layout,
+        choices=choices,
         device_counts=comparison.devices,
         batch_sizes=comparison.batch_sizes,
         price=_price(values["cost"], machine),
@@ -104,11 +109,11 @@ def _measured(sections: Mapping[str, SourceValue], files: Files, faults: Specifi
 
 
 def _machine(
-    sections: Mapping[str, SourceValue], values: Mapping[str, Any], faults: SpecificationFaults
+    sections: Mapping[str, SourceValue], values: Mapping[str, Any], files: Files, faults: SpecificationFaults
 ) -> TrainingMachine | None:
     if "device" not in values and "hardware" in sections and not faults.has("hardware.device"):
         faults.add("hardware.device", "is missing; name one of `flyball hardware`")
-    return read_machine(values, faults)
+    return read_machine(values, faults, own_devices(values, files, faults))
 
 
 def _joined(values: Mapping[str, Any], model: Model, own: Canonical, faults: SpecificationFaults) -> dict[str, Any]:
@@ -118,6 +123,13 @@ def _joined(values: Mapping[str, Any], model: Model, own: Canonical, faults: Spe
             other = own.name(f"model.{model.written.get(key, key)}")
             faults.add(f"training.{key}", f"contradicts {other}; keep one of them")
     return {**model.training, **values}
+
+
+def _batch_key(values: Mapping[str, Any], model: Model, own: Canonical) -> str:
+    """Return the key that states the batch; empty if none does."""
+    if "batch_size" in values:
+        return "training.batch_size"
+    return own.name(f"model.{model.written['batch_size']}") if "batch_size" in model.written else ""
 
 
 def _price(values: Mapping[str, Any], machine: TrainingMachine) -> PriceChoice:

@@ -19,6 +19,7 @@ def remarks(
     """Return a sentence for each reading that could surprise the author."""
     classical = isinstance(model.subject, ModelCost) and not model.subject.trained_by_gradient
     found = [*model.remarks, *_on_hardware(own, values["hardware"], machine), *_on_report(own, values["report"])]
+    found += () if classical else _on_copies(own, values["scalability"], machine)
     if classical:
         unused = [own.name(f"training.{key}") for key in UNUSED_BY_CLASSICAL if key in values["training"]]
         found += [f"{', '.join(unused)}: not used, because {model.name} is not trained in gradient steps"] * bool(
@@ -41,6 +42,15 @@ def _on_hardware(own: Canonical, values: Mapping[str, Any], machine: TrainingMac
         yield (
             f"matrix products reach {percent(efficiency)} of the peak rate, as {own.name('hardware.efficiency')} "
             "states; communication, memory traffic and kernel launches are added"
+        )
+
+
+def _on_copies(own: Canonical, values: Mapping[str, Any], machine: TrainingMachine) -> Iterator[str]:
+    """Yield a remark if copies of the model are not to be compared: that does not restrict the plan's own layout."""
+    if values.get("data_parallel") is False and machine.devices > 1:
+        yield (
+            f"{own.name('scalability.data_parallel')}: false restricts comparisons; the layout of the plan may hold "
+            "copies of the model (to have one, set layout.tensor or layout.pipeline to the number of devices)"
         )
 
 

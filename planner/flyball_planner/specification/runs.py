@@ -13,9 +13,11 @@ from flyball_planner.calibration.measured_runs import MeasuredRun, MeasuredRuns,
 from flyball_planner.layouts.layout import Layouts, ParallelLayout
 from flyball_planner.layouts.rules import refusals
 from flyball_planner.models.cost import ModelCost
+from flyball_planner.specification.aliases import ON
 from flyball_planner.specification.keys import HARDWARE, LAYOUT, MEASURED, TRAINING
 from flyball_planner.specification.specification import Specification
 from flyball_planner.specification.table import table_rows
+from flyball_planner.training import Checkpointing, Sharding
 from flyball_reports.specification.document import read_document
 from flyball_reports.specification.problems import Problem, SpecificationError, unknown
 from flyball_reports.specification.sections import SectionKey, SpecificationFaults, read_section
@@ -37,6 +39,7 @@ UNNEEDED = {
     "efficiency",
     "nodes",
     "data",
+    "hardware_file",
 }
 """Keys that a run does not need: its steps are measured, not its length, and other keys state the rest."""
 SECTION_OF = {
@@ -47,6 +50,8 @@ SECTION_OF = {
 }
 COLUMNS = ("run", "model", *SECTION_OF)
 PACES = ("step_seconds", "samples_per_second", "tokens_per_second")
+EXACT = {"checkpointing": Checkpointing, "sharding": Sharding}
+"""Columns for which a specification also reads yes as the strongest kind. A measurement must state which one it was."""
 OF_MODEL = "model."
 """Prefix of columns that are keys of the model, as in model.layers."""
 
@@ -94,6 +99,7 @@ def read_run(row: Row, name: str, line: int, resolve: Resolve) -> MeasuredRun:
     """Read one run; raises `SpecificationError` with all its problems."""
     faults = SpecificationFaults([], SourceValue(dict(row), line))
     measured = read_section("", SourceValue(_section(row, "measured"), line), MEASURED, faults)
+    faults.problems += _vague(row)
     if faults.problems:
         raise SpecificationError(faults.problems)
     specification = _resolved(row, line, measured, resolve)
@@ -105,6 +111,14 @@ def read_run(row: Row, name: str, line: int, resolve: Resolve) -> MeasuredRun:
     memory = {key: value for key, value in measured.items() if key.endswith("_bytes")}
     subject, training, machine = specification.subject, specification.training, specification.machine
     return MeasuredRun(name, subject, training, machine, layout, seconds, **memory)
+
+
+def _vague(row: Row) -> Iterator[Problem]:
+    """Yield problems for yes in a column with several kinds."""
+    for name, kinds in EXACT.items():
+        entry = row.get(name)
+        if entry is not None and str(entry.value).casefold() in ON:
+            yield Problem(entry.line, name, f"expected one of {', '.join(kinds)}, not {entry.description()}")
 
 
 def _resolved(row: Row, line: int, measured: Mapping[str, Any], resolve: Resolve) -> Specification:

@@ -48,7 +48,7 @@ class Specification(Struct, frozen=True):
     machine: TrainingMachine
     network: str = ""  # between nodes, as specified; for other numbers of devices
     layout: ParallelLayout | None = None  # None: search for the fastest that fits
-    choices: Choices | None = None  # restrictions of that search
+    choices: Choices | None = None  # restrictions of that search; beside a layout: the search of what it leaves out
     device_counts: tuple[int, ...] = ()
     batch_sizes: tuple[int, ...] = ()
     price: PriceChoice = PriceChoice()

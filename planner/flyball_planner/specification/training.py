@@ -11,7 +11,7 @@ from flyball_planner.models.transformer.counts import parameters
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.optimizers import find_optimizer
 from flyball_planner.precision import PRECISIONS, NumberFormat
-from flyball_planner.specification.adaptation import read_adaptation
+from flyball_planner.specification.adaptation import frozen_precision, read_adaptation
 from flyball_planner.training import Attention, Training
 from flyball_reports.errors import InputError
 from flyball_reports.specification.sections import SpecificationFaults
@@ -32,9 +32,13 @@ class Completed(Struct, frozen=True):
 
 
 def complete(
-    values: Mapping[str, Any], subject: Subject, device: ComputeDevice, faults: SpecificationFaults
+    values: Mapping[str, Any],
+    subject: Subject,
+    device: ComputeDevice,
+    faults: SpecificationFaults,
+    precision_key: str = "precision",
 ) -> Completed | None:
-    """Return the complete training; nothing if it has a fault, which is reported."""
+    """Return the complete training; nothing if it has a fault, which is reported. `precision_key` is as written."""
     assumed: list[str] = []
     sequence = _sequence(values, subject, assumed)
     classical = isinstance(subject, ModelCost) and not subject.trained_by_gradient
@@ -54,11 +58,15 @@ def complete(
         return None
     if faults.problems:
         return None
+    given = values.get("precision") or usual_precision(device)
+    precision = frozen_precision(given, precision_key, adapted.method)
+    if precision != given:
+        assumed.append("frozen weights are loaded in 16 bits; precision: " + given + " means fp32 weights")
     training = Training(
         sequence=sequence,
         global_batch=batch,
         optimizer=optimizer,
-        precision=PRECISIONS[values.get("precision") or usual_precision(device)],
+        precision=PRECISIONS[precision],
         method=adapted.method,
         lora=adapted.lora,
         quantisation=adapted.quantisation,
@@ -71,6 +79,7 @@ def complete(
         cached_tokens=values.get("evaluation_tokens", 0),
         samples=samples,
     )
+    assumed += attention_remark(subject, training.attention, device)
     return Completed(training, tuple(assumed))
 
 
@@ -91,14 +100,23 @@ def usual_precision(device: ComputeDevice) -> str:
     return "fp16" if device.native(NumberFormat.FP16) else "fp32"
 
 
+def attention_remark(subject: Subject, attention: Attention, device: ComputeDevice) -> tuple[str, ...]:
+    """Return what computes attention on cards that flash kernels do not support."""
+    if isinstance(subject, ModelCost) or attention is not Attention.FLASH or device.flash_kernels:
+        return ()
+    needed = "flash attention needs compute capability 8.0 (Ampere)"
+    assumed = "torch's memory-efficient attention is assumed, which stores no scores either; its speed is less certain"
+    return (f"{device.name}: {needed}; {assumed}",)
+
+
 def usual_attention(device: ComputeDevice) -> Attention:
-    """Return flash attention for every accelerator (FlashAttention, or torch's own); processors write the scores."""
+    """Return attention without stored scores for every accelerator; processors write the scores."""
     return Attention.MATERIALISED if device.kind is DeviceKind.CPU else Attention.FLASH
 
 
 def _sequence(values: Mapping[str, Any], subject: Subject, assumed: list[str]) -> int:
     if isinstance(subject, ModelCost):
-        return int(values.get("sequence", 1))
+        return int(values.get("sequence", subject.tokens))
     if subject.patches:
         return subject.patches.tokens
     if "sequence" in values:

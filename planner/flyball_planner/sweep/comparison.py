@@ -13,6 +13,11 @@ from flyball_planner.sweep.trial import TrialOutcome
 ASSUMED_NOISE = 0.05  # of runs that were not repeated, as a share of their time
 ASSUMED_FREEDOM = 4.0  # how sure that is, in measurements
 PRIOR_NOISE, PRIOR_FREEDOM = 0.02, 2.0  # clocks and schedulers disturb even equal runs
+START_NOISE_SECONDS, SHORT_NOISE = 0.01, 0.15
+"""Noise of runs that are mostly the start of a program, in seconds and as a share; the larger one counts. Means do not
+reduce it, because other programs come and go. Starts of Python took 33 to 64 ms on one machine, and 150 to 400 ms on a
+busy one."""
+SHORT_SECONDS = 0.5  # a large part of shorter runs is the start of the program
 SIGNIFICANT = 0.01  # a sweep without an effect is ranked this often
 DRAWS = 20_000
 SEED = 20_240_901
@@ -27,6 +32,7 @@ class SpeedComparison(Struct, frozen=True):
     noise: float  # typical difference between runs of one configuration
     repeated: bool  # False: the noise is an assumption
     idle_names: tuple[str, ...]  # whose values make no difference beyond the noise
+    short_seconds: float | None = None  # typical time of runs that are mostly the start of a program; None: longer
 
 
 class FailedValue(Struct, frozen=True):
@@ -38,21 +44,33 @@ class FailedValue(Struct, frozen=True):
     failure: str  # of the first one
 
 
-def compare_outcomes(outcomes: Sequence[TrialOutcome]) -> SpeedComparison:
-    """Compare the speeds of all configurations that succeeded."""
+def compare_outcomes(outcomes: Sequence[TrialOutcome], *, programs: bool = False) -> SpeedComparison:
+    """Compare the speeds of all configurations that succeeded; `programs` if each run has started one."""
     succeeded = [each for each in outcomes if not each.failure and each.patterns_per_second > 0]
     variance, freedom, repeated = _noise(succeeded)
+    typical = float(np.median([each.seconds for each in succeeded])) if succeeded else 0.0
+    short = programs and 0 < typical < SHORT_SECONDS
+    common = max(START_NOISE_SECONDS / typical, SHORT_NOISE) ** 2 if short else 0.0
     speeds = np.array([_log_speed(each) for each in succeeded])
     runs = np.array([max(1, len(each.every_seconds)) for each in succeeded], dtype=float)
-    unequal = len(speeds) > 1 and _unequal(speeds, runs, variance, freedom)
-    effective = {name: _has_effect(succeeded, speeds, name, variance, freedom, repeated) for name in _varied(succeeded)}
+    certain = repeated or not _shows_noise(succeeded)  # else single runs differ by an unknown noise
+    unequal = certain and len(speeds) > 1 and _unequal(speeds, runs, variance + float(runs.mean()) * common, freedom)
+    noise = _Noise(variance, freedom, common, repeated)
+    effective = {name: _has_effect(succeeded, speeds, name, noise) for name in _varied(succeeded)}
     return SpeedComparison(
         differs=unequal or any(effective.values()) or len(speeds) < 2,
         spread=float(np.exp(speeds.max() - speeds.min()) - 1) if len(speeds) else 0.0,
-        noise=math.sqrt(variance),
+        noise=math.sqrt(variance + common) if certain or any(effective.values()) else float(speeds.std()),
         repeated=repeated,
         idle_names=tuple(name for name, has in effective.items() if not has),
+        short_seconds=typical if short else None,
     )
+
+
+def _shows_noise(outcomes: Sequence[TrialOutcome]) -> bool:
+    """Return True if single runs are so many that what the effects of all names leave over shows the noise."""
+    effects = sum(len({each.configuration[name] for each in outcomes}) - 1 for name in _varied(outcomes))
+    return len(outcomes) - 1 - effects >= ASSUMED_FREEDOM
 
 
 def failed_values(outcomes: Sequence[TrialOutcome]) -> list[FailedValue]:
@@ -101,9 +119,16 @@ def _unequal(speeds: Numbers, runs: Numbers, variance: float, freedom: float) ->
     return _probability(between / variance, len(speeds) - 1, freedom) < SIGNIFICANT
 
 
-def _has_effect(
-    outcomes: Sequence[TrialOutcome], speeds: Numbers, name: str, variance: float, freedom: float, repeated: bool
-) -> bool:
+class _Noise(Struct, frozen=True):
+    """The variance of the logarithm of equal runs."""
+
+    variance: float  # of single runs
+    freedom: float  # how sure that is, in measurements
+    common: float  # of runs that follow each other, which their mean does not reduce
+    measured: bool
+
+
+def _has_effect(outcomes: Sequence[TrialOutcome], speeds: Numbers, name: str, noise: _Noise) -> bool:
     """Return True if the values of a name differ by more than the noise, each compared within equal other values."""
     blocks: dict[tuple[tuple[str, Value], ...], list[int]] = {}
     for row, outcome in enumerate(outcomes):
@@ -117,9 +142,11 @@ def _has_effect(
     runs = float(np.mean([max(1, len(each.every_seconds)) for each in outcomes]))
     between = runs * float((counts * means**2).sum()) / (values - 1)
     rest = len(outcomes) - len(blocks) - (values - 1)
-    if not repeated and rest >= ASSUMED_FREEDOM:  # what the effect leaves over shows the noise
+    variance, freedom = noise.variance, noise.freedom
+    if not noise.measured and rest >= ASSUMED_FREEDOM:  # what the effect leaves over shows the noise
         squares = float((within**2).sum() - (counts * means**2).sum())
         variance, freedom = max(squares / rest, PRIOR_NOISE**2), float(rest)
+    variance += runs * float(counts.mean()) * noise.common
     return _probability(between / variance, values - 1, freedom) < SIGNIFICANT
 
 

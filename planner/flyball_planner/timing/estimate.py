@@ -11,7 +11,7 @@ from flyball_planner.catalogue.hardware import ComputeDevice, TrainingMachine
 from flyball_planner.interval import Interval
 from flyball_planner.layouts.layout import Layouts
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.models.transformer.flops import training_flops
+from flyball_planner.models.transformer.flops import flops_of_sample
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.precision import WIDTHS_BYTES, NumberFormat
 from flyball_planner.timing.coefficients import fitted, from_logarithms, row_by_row
@@ -167,7 +167,7 @@ def logarithms(work: Work, point: Column) -> Column:
 def flops_per_sample(subject: Subject, training: Training) -> float:
     """Return the FLOPs of the forward and backward pass of a sample, without recomputation."""
     if isinstance(subject, TransformerShape):
-        return training_flops(subject, training.sequence)
+        return flops_of_sample(subject, training)
     return subject.training_flops
 
 
@@ -180,5 +180,5 @@ def _flops(subject: Subject, training: Training, layouts: Layouts) -> tuple[floa
     for kind in (Checkpointing.SELECTIVE, Checkpointing.FULL):
         chosen = layouts.checkpoints(kind)
         if chosen.any():
-            hardware = np.where(chosen, training_flops(subject, training.sequence, kind) * batch, hardware)
+            hardware = np.where(chosen, flops_of_sample(subject, training, kind) * batch, hardware)
     return model, hardware

@@ -21,13 +21,18 @@ HEAD_PASSES = 3.0  # a step's time of the output layer: forward, and twice as mu
 CERTAIN_BYTES = 0.75, 1.5
 """How much shorter and longer a step of generation may take than its bytes need: engines differ by as much."""
 GRAPH_SECONDS = 3e-6  # of each kernel in a CUDA graph, which nothing launches from the host
+EAGER_PASSES = 1.0, 2.0, 4.0
+"""How many times the launches of a training's forward pass plain PyTorch needs for a token: the Python of the loop, the
+growing cache and sampling come on top. Llama 2 7B takes 2.8 on an A100: 25.5 tokens per second without compilation
+(PyTorch blog, "Accelerating Generative AI with PyTorch II: GPT, Fast", 2023). Middle and ends are assumed."""
 
 
 class TokenTime(Struct, frozen=True):
     """The time of one step of generation, which yields one token of each sequence."""
 
-    seconds: Interval
-    limited_by: str  # memory bandwidth or short kernels
+    seconds: Interval  # by plain PyTorch, whose host launches every kernel
+    limited_by: str  # memory bandwidth or kernel launches
+    engine: Interval  # by an engine with CUDA graphs
 
 
 def forward_seconds(
@@ -51,28 +56,31 @@ def forward_seconds(
 
 
 def token_seconds(
-    shape: TransformerShape,
+    subject: TransformerShape | ModelCost,
     training: Training,
     machine: TrainingMachine,
     read_bytes: float,
     tensor: int = 1,
     belief: Belief | None = None,
 ) -> TokenTime:
-    """Return the time of one step of generation: reading the weights and the cache, or running many short kernels.
-
-    The middle is that of an engine with CUDA graphs, the upper end that of a framework that launches every kernel.
-    """
+    """Return the time of one step of generation: reading the weights and the cache, or launching many short kernels."""
     layout, few = ParallelLayout(tensor, machine.devices_a_node, tensor), _of(machine, tensor)
-    alone = replace(training, global_batch=1, sequence=1)
+    alone = replace(training, global_batch=1, sequence=1, compiled=False)  # a training's compilation is not kept
     known = from_logarithms((belief or fitted()).middle)
-    launching = _launching(build_work(shape, alone, Layouts.of(layout), few), known)
+    if isinstance(subject, ModelCost) and subject.generation is not None:
+        subject = replace(subject, blocks=subject.generation.token)
+    launching = _launching(build_work(subject, alone, Layouts.of(layout), few), known)
     running = GRAPH_SECONDS * launching / known.launch
     rate = machine.device.memory_bytes_per_second * known.memory * tensor
     reading = np.array([float(known.pace) * read_bytes / float(rate)])
-    middle, longest = (float(longer(reading, kernels)[0]) for kernels in (running, launching))
-    limit = "memory bandwidth" if reading[0] >= running[0] else "short kernels"
     low, high = CERTAIN_BYTES
-    return TokenTime(Interval(low * middle, middle, max(high * middle, longest)), limit)
+    least, middle, most = (
+        float(longer(share * reading, passes * launching)[0])
+        for share, passes in zip((low, 1.0, high), EAGER_PASSES, strict=True)
+    )
+    limit = "memory bandwidth" if reading[0] >= EAGER_PASSES[1] * launching[0] else "kernel launches"
+    engine = float(longer(reading, running)[0])
+    return TokenTime(Interval(least, middle, most), limit, Interval(low * engine, engine, high * engine))
 
 
 def _of(machine: TrainingMachine, devices: int) -> TrainingMachine:

@@ -113,13 +113,17 @@ def test_generated_configurations_can_be_planned(name: str, hardware: bool, tmp_
     assert run(words) == 0
     captured = capsys.readouterr()
     assert f"Wrote {written / 'balanced.yaml'}" in captured.err
+    assert f"`flyball plan {written}/" in captured.out
     assert {path.name for path in written.glob("*.yaml")} - {"hardware.yaml"} == {
         "conservative.yaml", "balanced.yaml", "extreme.yaml",
     }  # fmt: skip
     assert (written / "hardware.yaml").exists() is hardware
     assert (written / "balanced" / "README.md").exists()
-    known = ["--hardware-file", str(written / "hardware.yaml")] if hardware else []
-    assert run(["validate", str(written / "balanced.yaml"), *known]) == 0
+    for kind in ("conservative", "balanced", "extreme"):
+        assert run(["plan", str(written / f"{kind}.yaml"), "--format", "json"]) == 0
+        plan = json.loads(capsys.readouterr().out)
+        assert plan["memory"]["verdict"] == "fits"
+        assert plan["host"]["verdict"] in {"", "fits"}
     assert run(words) == 1
     assert "was not changed" in capsys.readouterr().err
 

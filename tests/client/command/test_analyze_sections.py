@@ -47,11 +47,11 @@ def test_any_value_may_be_unknown(name: str) -> None:
         assert not {"None", "nan", "inf"} & set(text.replace("(", " ").replace(",", " ").split())
 
 
-def test_verbose_lists_the_limits_that_configurations_miss() -> None:
+def test_the_limits_that_configurations_miss_have_their_reasons() -> None:
     """Each missed limit has its reason."""
     review = review_host(recorded("container"), None, proposed("container"))
     missed = [each for configuration in review.proposal.configurations for each in configuration.missed]
-    (section,) = (each for each in review_sections(review, verbose=True) if each.title == "Missed limits")
+    (section,) = (each for each in review_sections(review) if each.title == "Missed limits")
     assert len(section.points) == len(missed) > 0
     assert all(each.because in text for each, text in zip(missed, section.points, strict=True))
 

@@ -272,7 +272,21 @@ def test_configurations_are_written_and_can_be_planned(tmp_path: Path, capsys: C
     for each in document:
         assert run(["validate", str(tmp_path / f"{each['name']}.yaml")]) == 0
     assert run(["configure", "RTX_3060_fp16", "--kind", "balanced"]) == 0
-    assert "Balanced" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "Balanced" in text
+    assert "Family of devices: RTX 30." in text
+
+
+def test_configurations_of_an_own_device_name_its_file(tmp_path: Path, capsys: Captured) -> None:
+    """They can be planned as they are, from any folder, without --hardware-file."""
+    own, folder = tmp_path / "own.yaml", tmp_path / "made" / "here"
+    own.write_text("devices: [{name: Abacus 9, like: A100 80GB}]\n", encoding="utf-8")
+    words = ["configure", "Abacus 9", "--kind", "balanced", "--hardware-file", str(own), "--write", str(folder)]
+    assert run(words) == 0
+    REGISTRY.clear()
+    capsys.readouterr()
+    assert run(["plan", str(folder / "balanced.yaml"), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["hardware"]["device"] == "Abacus 9"
 
 
 def test_storage_is_estimated_by_level(tmp_path: Path, capsys: Captured) -> None:

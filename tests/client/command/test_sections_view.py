@@ -40,6 +40,16 @@ def test_nothing_is_cut_if_figures_do_not_fit() -> None:
     assert sum(line.count("…") for line in shown) == 2
 
 
+def test_names_stay_whole_where_figures_can_be_wrapped() -> None:
+    """A broken name of an instance cannot be copied; a spread with spaces can be read on two lines."""
+    spread = "13 h 32 min (9 h 25 min … 1 day 10 h)"
+    row = ("8 × Instinct MI300X", spread, "$165", "–", "1 × Azure Standard_ND96amsr_A100_v4", "eastus2, 2026-06-18")
+    heads = ("Devices", "Time", "On demand", "Spot", "Offer", "Region and date")
+    shown = lines(Section("", tables=(ReportTable((row,), heads, (1, 2, 3)),)))
+    assert max(map(len, shown)) <= 80
+    assert any("Standard_ND96amsr_A100_v4" in line for line in shown)
+
+
 def test_wrapped_points_are_indented() -> None:
     """So that each point can be found."""
     assert lines(Section("", points=("one two three four",)), columns=12) == ["• one two", "  three four"]

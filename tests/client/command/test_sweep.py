@@ -1,5 +1,6 @@
 """`flyball sweep` on real commands: values that make no difference are not ranked."""
 
+import itertools
 import json
 import sys
 
@@ -59,3 +60,14 @@ def test_single_runs_are_ranked_with_a_warning(capsys: Captured) -> None:
     text = capsys.readouterr().out
     assert "Ranking" in text
     assert "--repeats 3" in text
+
+
+def test_short_runs_have_a_warning_and_a_random_order(capsys: Captured) -> None:
+    """A command that ignores its values takes only its start: that is the warning, and no depth is run in a block."""
+    words = ["sweep", "--try", "depth=1-3", "--try", "chunk=1-4", "--", "true", "{depth}", "{chunk}"]
+    assert run(words) == 0
+    captured = capsys.readouterr()
+    assert "mostly the start of the command" in captured.out
+    depths = [line.partition("depth=")[2].split()[0] for line in captured.err.splitlines() if "depth=" in line]
+    assert sorted(depths) == ["1"] * 4 + ["2"] * 4 + ["3"] * 4
+    assert sum(one != other for one, other in itertools.pairwise(depths)) > 2

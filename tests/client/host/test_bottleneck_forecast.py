@@ -126,6 +126,11 @@ def test_training_without_work_has_no_limit() -> None:
     ("arguments", "reason"),
     [
         ({"dataset_size": 0}, "expected at least 1 sample"),
+        ({"dataset_size": "a"}, "dataset_size: expected a whole number, not 'a'"),
+        ({"dataset_size": 10.5}, "dataset_size: expected a whole number, not 10.5"),
+        ({"dataset_size": 10, "chunk_size": None}, "chunk_size: expected a whole number, not None"),
+        ({"dataset_size": 10, "workers": True}, "workers: expected a whole number, not True"),
+        ({"dataset_size": 10, "tokens_per_sample": "500"}, "tokens_per_sample: expected a number, not '500'"),
         ({"dataset_size": 10, "chunk_size": 1}, "chunks of 2 to"),
         ({"dataset_size": 10, "num_nodes": 0}, "1 to 32 nodes"),
         ({"dataset_size": 10, "workers": 0}, "workers must be at least 1"),

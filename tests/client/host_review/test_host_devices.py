@@ -15,6 +15,7 @@ from flyball.host_review.host_devices import (
     machine_of,
     memory_bandwidth,
     processor_rate,
+    sixteen_bit_processor_rate,
 )
 from flyball_planner.catalogue.devices import REGISTRY, find_device
 from flyball_planner.catalogue.files import load_hardware
@@ -87,6 +88,18 @@ def test_rates_of_processors_follow_their_instructions() -> None:
     assert processor_rate(amd) == pytest.approx(4 * 2.4e9 * 32)
     speed = ProcessorSpeed(matmul_gflops=140.0, threads=4, python_patterns_per_second=1e5)
     assert processor_rate(replace(laptop, benchmarks=HostBenchmarks(processor=speed))) == pytest.approx(200e9)
+
+
+def test_a_slow_measurement_counts_for_all_formats() -> None:
+    """A host that reaches a part of its printed fp32 rate gets the same part of the one in bf16, not all of it."""
+    laptop = recorded("laptop")
+    fast = replace(laptop, processor=replace(laptop.processor, features=("amx_bf16",)))
+    printed, nominal = sixteen_bit_processor_rate(fast), processor_rate(fast)
+    assert printed is not None
+    assert nominal is not None
+    speed = ProcessorSpeed(matmul_gflops=70.0, threads=4, python_patterns_per_second=1e5)
+    slow = replace(fast, benchmarks=HostBenchmarks(processor=speed))
+    assert sixteen_bit_processor_rate(slow) == pytest.approx(printed * 100e9 / nominal)
 
 
 def test_two_modules_of_ddr4_have_two_channels() -> None:

@@ -92,6 +92,17 @@ def test_an_unknown_name_gets_a_suggestion() -> None:
         find_device("abacus")
 
 
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [("RTX 4060 Laptop", "one of GeForce RTX 4060,"), ("H100 PCIx", "'H100 PCIe'"), ("V100 80GB", "one of V100 ")],
+)
+def test_devices_of_the_same_number_are_suggested(name: str, first: str) -> None:
+    """The number of a model counts for more than its other letters: no RTX 3080 Laptop for an RTX 4060 Laptop."""
+    with pytest.raises(UnknownName, match=f"did you mean {first}") as caught:
+        find_device(name)
+    assert "RTX 3080" not in str(caught.value)
+
+
 @pytest.mark.parametrize("name", ["", " ", "()", "GPU", "-"])
 def test_a_name_without_content_is_unknown(name: str) -> None:
     """A name without a specific word finds no device."""

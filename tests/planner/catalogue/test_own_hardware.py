@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flyball_planner.api import plan
 from flyball_planner.catalogue.devices import REGISTRY, find_device, register_hardware
 from flyball_planner.catalogue.entries import KEYS, BadEntry
 from flyball_planner.catalogue.files import load_hardware, read_hardware
 from flyball_planner.catalogue.hardware import DeviceKind
+from flyball_planner.catalogue.machines import machine
 from flyball_planner.precision import NumberFormat
 from flyball_reports.errors import InputError
 
@@ -37,6 +39,19 @@ def test_a_registered_device_is_found() -> None:
     assert find_device("Abacus 9").memory_bytes == 32 * 2**30
     register_hardware({"name": "H100 SXM5", "like": "H100 SXM5", "power_watts": 500})
     assert find_device("h100").power_watts == 500
+
+
+@pytest.mark.parametrize("asked", ["H100_80GB_fp16", "h100_80gb_FP16"])
+def test_a_registered_device_replaces_a_profile(asked: str) -> None:
+    """A registered device with a profile's name is used instead of the profile, without its format and its number."""
+    register_hardware("H100_80GB_fp16", {"type": "gpu", "peak_flops": 5e12, "vram_gb": 2, "bandwidth_gbps": 100})
+    assert find_device(asked).memory_bytes == 2 * 2**30
+    assert find_device("H100 SXM5").memory_bytes == 80 * 2**30
+    made = plan(model="gpt2", hardware=asked, training={"batch_size": 8, "samples": 1000})
+    assert made.hardware.memory_bytes_per_device == 2 * 2**30
+    for name in ("TPU_v4_pod", "p4d.24xlarge"):  # 4,096 and 8 devices in the catalogue
+        register_hardware(name, {"type": "tpu", "peak_flops": 5e12, "vram_gb": 2, "bandwidth_gbps": 100})
+        assert machine(name).devices == 1
 
 
 def test_a_device_like_another() -> None:

@@ -4,14 +4,16 @@ import pytest
 from msgspec.structs import replace
 
 from flyball_planner.catalogue.devices import find_device
+from flyball_planner.catalogue.hardware import DeviceKind
 from flyball_planner.catalogue.machines import machine
-from flyball_planner.configurations.bounds import ALL, CONSERVATIVE
+from flyball_planner.configurations.bounds import ALL, CONSERVATIVE, EXTREME
 from flyball_planner.configurations.configuration import Configuration
 from flyball_planner.configurations.configure import configure
 from flyball_planner.configurations.supplements import supplements_of
 from flyball_planner.plan.make import make_plan
 from flyball_planner.specification.reader import read_specification
 from flyball_reports.errors import InputError
+from flyball_reports.figures import percent
 
 FEWEST_WORDS = 4
 
@@ -114,8 +116,47 @@ def test_a_processor_gets_threads_and_a_command() -> None:
     assert each.training.precision == "fp32"
 
 
+@pytest.mark.parametrize("name", ["M1_Pro", "CPU_8C_3.5Ghz_baseline"])
+def test_memory_that_is_shared_with_the_host_is_left_to_it(name: str) -> None:
+    """Each configuration of a device that shares the memory of its host has a plan in which both suffice."""
+    whole = machine(name)
+    for each in configure(whole):
+        plan = make_plan(read_specification(each.specification))
+        assert plan.host is not None
+        assert (plan.memory.verdict, plan.host.verdict) == ("fits", "fits"), each.name
+        if whole.device.kind is DeviceKind.UNIFIED:
+            assert each.expected.memory_bytes.high <= 0.75 * whole.device.memory_bytes
+
+
+def test_no_run_of_years_is_proposed_on_a_slow_device() -> None:
+    """If nothing ends in time, the shortest run is proposed, and the limit is listed as missed with its reason."""
+    fast = find_device("CPU_8C_3.5Ghz_baseline")
+    rates = {name: rate / 20 for name, rate in fast.flops_per_second.items()}
+    slow = machine(replace(fast, name="slow", flops_per_second=rates))
+    conservative, balanced, extreme = configure(slow)
+    for each in (conservative, balanced, extreme):
+        (late,) = [bound for bound in each.missed if bound.bound == "longest run"]
+        assert late.wanted == "7 days or less"
+        assert "shortest" in late.because
+        assert all("smaller model" not in bound.because for bound in each.missed)
+    assert extreme.model.parameters == conservative.model.parameters
+    assert extreme.expected.seconds.middle < 5 * conservative.expected.seconds.middle
+
+
+def test_a_reserve_for_the_upper_end_is_the_reason_for_free_memory() -> None:
+    """An extreme configuration that uses less than it may states how much its upper end takes."""
+    (extreme,) = configure(machine("RTX_4090_fp16"), [EXTREME])
+    (memory,) = [bound.because for bound in extreme.missed if bound.bound == "memory"]
+    taken = extreme.expected.memory_bytes.high / find_device("RTX_4090_fp16").memory_bytes
+    assert taken > 0.9
+    assert memory.startswith(f"this one may need up to {percent(taken)} already")
+
+
 def test_a_machine_that_is_too_small_is_an_error() -> None:
     """A machine on which no model fits is an InputError."""
     tiny = replace(find_device("GTX_1660Ti_fp32"), name="tiny", memory_bytes=2**30)
-    with pytest.raises(InputError, match="nothing fits"):
+    with pytest.raises(InputError, match="nothing fits into 50 % of the memory of tiny, not even"):
         configure(machine(tiny), [CONSERVATIVE])
+    small = replace(find_device("CPU_8C_3.5Ghz_baseline"), name="small", memory_bytes=4 * 2**30)
+    with pytest.raises(InputError, match="of the memory of small beside the operating system"):
+        configure(machine(small), [CONSERVATIVE])

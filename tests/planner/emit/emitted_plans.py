@@ -15,7 +15,7 @@ PLANS = {
     + "layout: {micro_batch: 4, checkpointing: full}\n"
     + "loading: {bytes_per_sample: 2k, storage: nvme, workers: 4}\n",
     "replicas": GPT.format(batch=64, precision="bf16", more="compiled: true")
-    + "hardware: {device: A100_80GB_fp16, devices: 4}\nlayout: {micro_batch: 8}\n",
+    + "hardware: {device: A100_80GB_fp16, devices: 4}\nlayout: {micro_batch: 8, sharding: none}\n",
     "zero1": GPT.format(batch=64, precision="bf16", more="optimizer: adamw")
     + "hardware: {device: A100_80GB_fp16, devices: 8}\nlayout: {micro_batch: 4, sharding: zero1}\n",
     "zero2": GPT.format(batch=64, precision="fp16", more="optimizer: adamw")

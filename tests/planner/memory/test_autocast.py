@@ -1,19 +1,22 @@
 """Tests of the memory of torch.autocast over fp32 weights."""
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import ComputeDevice, DeviceKind
 from flyball_planner.layouts.layout import Layouts, ParallelLayout
+from flyball_planner.memory.autocast import CastWeights, weight_copies
 from flyball_planner.memory.constants import GIB
-from flyball_planner.memory.estimate import estimate_memory
+from flyball_planner.memory.estimate import MemoryEstimate, estimate_memory
 from flyball_planner.models.cost import ModelBlock, ModelCost
 from flyball_planner.models.transformer.counts import parameters
 from flyball_planner.models.transformer.kept_activations import kept_bytes, kept_bytes_autocast
 from flyball_planner.models.transformer.shape import TransformerKind, TransformerShape
 from flyball_planner.optimizers import find_optimizer
 from flyball_planner.precision import PRECISIONS
-from flyball_planner.training import Attention, Checkpointing, Sharding, Training
+from flyball_planner.quantisation import quantisation
+from flyball_planner.training import Attention, Checkpointing, Method, Sharding, Training
 
 CARD = ComputeDevice("card", DeviceKind.GPU, "maker", "kind", 80 * GIB, 2e12, {})
 BERT = TransformerShape(
@@ -70,3 +73,32 @@ def test_autocast_keeps_more_than_pure_16_bits_and_less_than_fp32() -> None:
     cast = kept_bytes_autocast(BERT, 512, attention=Attention.MATERIALISED).total
     assert narrow < cast < wide
     assert kept_bytes_autocast(BERT, 512).boundary == 4.0 * 512 * BERT.hidden
+
+
+def frozen(layout: ParallelLayout, few: str = "", *, output: bool = False) -> MemoryEstimate:
+    """Return the memory of BERT-large under autocast with LoRA over fp32 weights or over weights in few bits."""
+    training = replace(
+        TRAINING, method=Method.LORA, quantisation=quantisation(few, output=output) if few else None, global_batch=8
+    )
+    return estimate_memory(BERT, training, Layouts.of(layout), CARD)
+
+
+def cast_at_the_loss(layout: ParallelLayout, few: str = "", *, output: bool = False) -> float:
+    """Return the copies at the loss of the same."""
+    training = replace(TRAINING, method=Method.LORA, quantisation=quantisation(few, output=output) if few else None)
+    cast = CastWeights(np.array([1e8]), np.array([3e7]), np.array([4e6]))
+    return float(weight_copies(training, Layouts.of(layout), cast)[0][0])
+
+
+def test_frozen_weights_are_cast_again_instead_of_cached() -> None:
+    """The graph holds the copies of frozen fp32 weights, so that with full checkpointing only the output's is left."""
+    checkpointed = ParallelLayout(checkpointing=Checkpointing.FULL)
+    assert cast_at_the_loss(ParallelLayout()) == 2 * 1.3e8
+    assert cast_at_the_loss(checkpointed) == 2 * 3e7
+
+
+def test_weights_in_few_bits_have_no_copies() -> None:
+    """Autocast copies fp32 weights alone: of a quantised model those are at most the output's."""
+    assert cast_at_the_loss(ParallelLayout(), "nf4") == 2 * 3e7
+    assert cast_at_the_loss(ParallelLayout(), "nf4", output=True) == 0.0
+    assert frozen(ParallelLayout(micro_batch=4), "nf4").parts["cast_weights"][0] <= 2 * BERT.vocab * BERT.hidden

@@ -9,10 +9,12 @@ from flyball_planner.models.transformer.shape import NormKind, TransformerKind, 
 
 if TYPE_CHECKING:
     import torch
+    import torch.utils.checkpoint
     from torch import nn
     from torch.nn import functional
 else:
     torch = pytest.importorskip("torch", reason="torch is an optional dependency of the planner")
+    pytest.importorskip("torch.utils.checkpoint", reason="torch is an optional dependency of the planner")
     nn, functional = torch.nn, torch.nn.functional
 
 TOKENS, HIDDEN, HEADS, WIDE = 48, 64, 4, 160
@@ -77,3 +79,23 @@ def test_kept_bytes_match_what_torch_saves(gated: bool) -> None:
         HIDDEN // HEADS, gated=gated, norm=NormKind.RMS if gated else NormKind.LAYER, dropout=False,
     )  # fmt: skip
     assert traced_layer(gated=gated) == pytest.approx(kept_bytes_autocast(shape, TOKENS).total, rel=0.03)
+
+
+@pytest.mark.parametrize("checkpointed", [False, True])
+def test_torch_holds_copies_of_frozen_weights_only_in_the_graph(checkpointed: bool) -> None:
+    """torch itself keeps a copy of each frozen weight until the backward pass, and none with checkpointing."""
+    layers = nn.ModuleList(nn.Linear(64, 64, bias=False) for _ in range(3)).requires_grad_(False)
+    held: dict[int, int] = {}
+
+    def note(tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.dtype is torch.bfloat16 and tensor.numel() == 64 * 64:
+            held[tensor.data_ptr()] = tensor.numel()
+        return tensor
+
+    state = torch.ones(2, 64, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor), torch.autocast("cpu", torch.bfloat16):
+        for layer in layers:
+            state = (
+                torch.utils.checkpoint.checkpoint(layer, state, use_reentrant=False) if checkpointed else layer(state)
+            )
+    assert len(held) == (0 if checkpointed else 3)

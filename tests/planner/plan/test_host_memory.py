@@ -71,3 +71,23 @@ def test_a_processor_trains_in_the_hosts_memory() -> None:
     assert found is not None
     assert part(found, "training") > 0
     assert found.verdict == "fits"
+
+
+def test_a_sharded_checkpoint_is_never_gathered_by_one_host() -> None:
+    """With model parallelism each host writes its share; with data parallelism alone one host may gather all states."""
+    copies = {}
+    for name, layout in (("sharded", "pipeline: 4"), ("complete", "sharding: zero3")):
+        found = host("device: A100_80GB_fp16, devices: 32", f"layout: {{{layout}, micro_batch: 1}}\n")
+        copies[name] = next(each.amount for each in found.parts if each.name == "checkpoint_copy")
+    assert copies["sharded"].high == pytest.approx(2 * copies["sharded"].middle)
+    assert copies["complete"].high == pytest.approx(4 * copies["complete"].middle)
+
+
+def test_frozen_weights_have_no_states_on_the_host() -> None:
+    """LoRA's checkpoint and offloaded states are those of the additions, not of 1.56 B parameters."""
+    lora = GPT.replace("steps: 100", "steps: 100, method: lora")
+    text = f"{lora}hardware: {{device: A100_80GB_fp16}}\nlayout: {{micro_batch: 1, offload: optimizer}}\n"
+    found = make_plan(read_specification(text)).host
+    assert found is not None
+    assert 0 < part(found, "offloaded_states") < 16 * 1e7
+    assert 0 < part(found, "checkpoint_copy") < 14 * 1e7

@@ -4,6 +4,7 @@ import pytest
 
 from flyball_planner.plan.make import make_plan
 from flyball_planner.plan.plan import InferenceSection
+from flyball_planner.report.render import ReportFormat, render
 from flyball_planner.specification.reader import read_specification
 
 
@@ -95,3 +96,40 @@ def test_measured_predictions_are_in_the_interval(model: str, samples: int, meas
     found = inferred(model, "CPU_8C_3.5Ghz_baseline", "")
     seconds = found.seconds_per_sample if samples == 1 else found.seconds_per_batch
     assert seconds.holds(measured)
+
+
+def test_a_state_space_model_generates_with_a_state_of_one_size() -> None:
+    """Mamba 130M keeps 24 layers × 1536 channels × (16 + 4) numbers of two bytes, whatever the context."""
+    text = "model: mamba-130m\nhardware: A100_80GB_fp16\ntraining: {batch_size: 8, steps: 10, precision: bf16}\n"
+    plans = [
+        make_plan(read_specification(f"{text}inference: {{context: {context}}}\n")) for context in (2048, 16 * 2048)
+    ]
+    found = [each.inference.generation for each in plans if each.inference and each.inference.generation]
+    short, long = found
+    assert short.key_value_cache_bytes == long.key_value_cache_bytes == 2 * 24 * 1536 * (16 + 4)
+    assert short.key_value_cache_bytes_per_token == 0
+    assert short.seconds_per_token == long.seconds_per_token
+    assert long.prefill_seconds.middle == pytest.approx(16 * short.prefill_seconds.middle)
+    assert "State of the sequences" in render(plans[0], ReportFormat.MARKDOWN)
+
+
+def test_a_hybrid_keeps_a_state_and_a_cache() -> None:
+    """Jamba's 4 attention layers keep 2 × 8 heads × 128 numbers of two bytes for each token of the context."""
+    text = "model: jamba-v0.1\nhardware: B200\ntraining: {batch_size: 8, steps: 10, precision: bf16, sequence: 4096}\n"
+    found = make_plan(read_specification(text)).inference
+    assert found is not None
+    assert found.generation is not None
+    assert found.generation.key_value_cache_bytes_per_token == pytest.approx(4 * 2 * 8 * 128 * 2)
+    assert found.generation.key_value_cache_bytes > 4096 * found.generation.key_value_cache_bytes_per_token
+
+
+def test_a_context_beyond_the_learned_positions_is_a_warning() -> None:
+    """GPT-2 has 1,024 positions; a model with rotary positions has no such limit."""
+    warned = []
+    for model in ("gpt2", "tinyllama-1.1b"):
+        text = f"model: {model}\nhardware: A100_80GB_fp16\ntraining: {{batch_size: 8, steps: 10}}\n"
+        plan = make_plan(read_specification(f"{text}inference: {{context: 100000}}\n"))
+        warned.append([each for each in plan.warnings if "inference.context" in each])
+    assert len(warned[0]) == 1
+    assert "1,024 learned positions" in warned[0][0]
+    assert warned[1] == []

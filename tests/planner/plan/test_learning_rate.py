@@ -40,6 +40,13 @@ def test_a_missing_learning_rate_is_recommended(model: str, more: str, rate: flo
     assert source in found.learning_rate_basis
 
 
+def test_a_rate_beyond_the_published_sizes_is_called_extrapolated() -> None:
+    """GPT-3's models have 125 M to 175 B parameters, so no model of another size is claimed."""
+    assert "between those of GPT-3's models of 125 M to 175 B" in trained("gpt2-medium").learning_rate_basis
+    huge = trained("llama-3.1-405b", ", method: full").learning_rate_basis
+    assert "extrapolated from GPT-3's largest model of 175 B parameters" in huge
+
+
 def test_a_classical_model_has_no_learning_rate() -> None:
     """Trees are not trained in gradient steps."""
     text = "model: {name: decision_tree, n: 1000, p: 5}\nhardware: CPU_8C_3.5Ghz_baseline\n"

@@ -1,8 +1,11 @@
 """Tests of recommending hardware for a data set and a time limit."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.tables import table
 from flyball_planner.interval import Interval
@@ -123,6 +126,17 @@ def test_a_model_gets_accelerators_within_the_time_limit() -> None:
     assert found.disks.kind.startswith("NVMe")
 
 
+def test_the_fastest_come_first_if_none_is_in_time() -> None:
+    """With a limit that no device meets, the first option is the one that the warning calls the fastest."""
+    demand = Demand(samples=200_000, hours=1e-4, tokens_per_sample=1024)
+    found = recommend(demand, named_shape("gpt2"), _small(), devices=("T4", "A100 80GB", "H100"))
+    hours = [each.hours.middle for each in found.devices]
+    assert hours == sorted(hours)
+    assert found.hours == found.devices[0].hours
+    assert "this is the fastest" in found.warnings[0]
+    assert min(found.devices, key=lambda each: each.usd) != found.devices[0]
+
+
 def test_all_rented_devices_are_used() -> None:
     """B300s are rented in nodes of eight, so a run uses all eight devices of the node."""
     demand = Demand(3_000_000, 24, 1024)
@@ -161,3 +175,26 @@ def test_impossible_demands_are_errors() -> None:
         Demand(0, 1)
     with pytest.raises(InputError, match="depends on the training"):
         recommend(Demand(1000, 1), named_shape("gpt2"))
+
+
+def test_samples_and_hours_are_a_demand() -> None:
+    """Both are enough for a recommendation, which is that of the demand; a training has its own samples."""
+    assert recommend(samples=1_000_000, hours=24) == recommend(Demand(1_000_000, 24.0))
+    training = replace(_small(), samples=3_000_000)
+    assert recommend(None, named_shape("gpt2"), training, ("A100 80GB",), hours=5).demand.samples == 3_000_000
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"samples": 1000}, "hours is missing"),
+        ({"hours": 2}, "samples is missing"),
+        ({"samples": "many", "hours": 2}, "samples must be a number, not 'many'"),
+        ({"samples": 0, "hours": 2}, "samples must be above 0"),
+        ({"demand": Demand(1000, 1), "hours": 2}, "either the demand or these"),
+    ],
+)
+def test_an_incomplete_demand_is_an_error(given: dict[str, Any], message: str) -> None:
+    """The message names what is missing and shows how the function is called."""
+    with pytest.raises(InputError, match=message):
+        recommend(**given)

@@ -151,3 +151,20 @@ def test_a_figure_breaks_only_at_its_interval() -> None:
     assert any("(" in cell for cell in cells)
     assert not any(" GiB" in cell or " %" in cell or " s" in cell for cell in cells)
     assert '<span class="whole">' in page
+
+
+def test_a_change_that_frees_memory_is_only_named_where_memory_is_short() -> None:
+    """At 9 % of the memory nothing is gained by freeing more; where the training does not fit, the change is named."""
+    plan = sample_plan()
+    advice = "The most effective single change"
+    roomy = replace(plan, memory=replace(plan.memory, utilization_percent=9.0, verdict="fits"))
+    short = replace(plan, memory=replace(plan.memory, verdict="does not fit"))
+    assert advice not in render(roomy, ReportFormat.MARKDOWN)
+    assert advice in render(short, ReportFormat.MARKDOWN)
+
+
+def test_a_device_without_maker_has_no_stray_comma() -> None:
+    """A user's own device may have neither vendor nor architecture."""
+    plan = sample_plan()
+    own = replace(plan, hardware=replace(plan.hardware, device="my_gpu", devices=1, vendor="", architecture=""))
+    assert "| Device | my\\_gpu |" in render(own, ReportFormat.MARKDOWN)

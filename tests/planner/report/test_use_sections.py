@@ -18,7 +18,7 @@ def test_the_report_shows_how_the_model_is_used() -> None:
     shown = text(sample_plan())
     assert "| One sample | 3.5 TFLOP, 13 ms (11.7 ms … 14.3 ms) |" in shown
     assert "8 samples together" in shown
-    assert "357 per second, limited by memory bandwidth" in shown
+    assert "23.8 per second, limited by kernel launches; with CUDA graphs 2.8 ms" in shown
     assert "KV cache" in shown
     assert "190 sequences of this length fit at once" in shown
 

@@ -101,3 +101,18 @@ def test_additions_are_for_transformers_only() -> None:
             "model: {name: mlp, n: 10, d_in: 4, layers: [8], d_out: 2}\nhardware: A100_80GB_fp16\n"
             "training: {method: lora}\n"
         )
+
+
+@pytest.mark.parametrize(
+    ("keys", "name"),
+    [
+        ("method: lora, bf16: true", "bf16"),
+        ("method: qlora, fp16: true", "fp16"),
+        ("load_in_4bit: true, mixed_precision: bf16", "bf16"),
+        ("method: lora, precision: bf16-autocast", "bf16-autocast"),
+        ("bf16: true", "bf16-autocast"),
+    ],
+)
+def test_mixed_precision_loads_frozen_weights_in_16_bits(keys: str, name: str) -> None:
+    """Trainer's flags name the arithmetic; frozen weights are in fp32 only if the author names fp32."""
+    assert training(keys).precision.name == name

@@ -124,7 +124,7 @@ def test_every_model_takes_a_precision(model: str, precision: str) -> None:
         ("model:\n  name: simple_cnn\n  spec: {conv_layers: 3}\nhardware: M1_Pro\n",
          (3, "model.spec.conv_layers"), "unknown key"),
         ("model:\n  name: simple_cnn\n  spec: {image: 64, input_shape: [3, 32, 32]}\nhardware: M1_Pro\n",
-         (3, "model.spec.input_shape"), "unknown key"),
+         (3, "model.spec.input_shape"), "contradicts image"),
         ("model:\n  name: gpt2\n  spec:\n    seq_len: -1\nhardware: M1_Pro\n",
          (4, "model.spec.seq_len"), "expected an integer of at least 1"),
         (("model: gpt2\nhardware: {name: A100_80GB_fp16, count: 8}\ntraining:\n  batch_size: 64\n"
@@ -229,3 +229,54 @@ def test_any_names_and_values_are_read_or_are_faults(root: dict[str, object], mo
     text = json.dumps({"hardware": "A100_40GB_fp16", **root, "model": {"name": "mlp", "d_in": 4, "d_out": 2, **model}})
     with suppress(SpecificationError):
         assert read_specification(text).training.global_batch > 0
+
+
+CNN = "{name: simple_cnn, classes: 10, "
+XGBOOST = "{name: xgboost_like, n: 100000, p: 50, "
+
+
+@pytest.mark.parametrize(
+    ("model", "same"),
+    [
+        (f"{CNN}input_shape: [3, 48, 48]}}", f"{CNN}image: 48}}"),
+        (f"{CNN}input_shape: '(48, 48, 3)'}}", f"{CNN}image: 48}}"),
+        (f"{CNN}input_shape: [48, 48]}}", f"{CNN}image: 48}}"),
+        (f"{CNN}input_shape: [null, 48, 48, 1]}}", f"{CNN}image: 48, channels: 1}}"),
+        (f"{CNN}image_height: 48, image_width: 48}}", f"{CNN}image: 48}}"),
+        ("{name: mlp, d_out: 2, input_shape: '(784,)'}", "{name: mlp, d_out: 2, d_in: 784}"),
+        ("{name: mlp, d_out: 2, input_shape: 784}", "{name: mlp, d_out: 2, d_in: 784}"),
+        ("{name: mlp, d_in: 9, d_out: 2, layers: [1e3, 512.0]}", "{name: mlp, d_in: 9, d_out: 2, layers: [1000, 512]}"),
+        (f"{XGBOOST}tree_method: hist}}", f"{XGBOOST}library: xgboost}}"),
+        (f"{XGBOOST}tree_method: exact}}", f"{XGBOOST}library: xgboost-exact}}"),
+        (f"{XGBOOST}tree_method: gpu_hist}}", f"{XGBOOST}device: gpu}}"),
+        (f"{XGBOOST}tree_method: hist, device: cuda}}", f"{XGBOOST}device: gpu}}"),
+    ],
+)
+def test_values_of_other_tools_are_read(model: str, same: str) -> None:
+    """Shapes, sides of images and settings of XGBoost mean the same as the planner's own keys."""
+    text = "model: {}\nhardware: A100\n"
+    assert read_specification(text.format(model)).subject == read_specification(text.format(same)).subject
+
+
+@pytest.mark.parametrize("keys", ["input_shape: [3, 480, 640]", "image_height: 480, image_width: 640"])
+def test_an_image_that_is_not_square_is_refused(keys: str) -> None:
+    """The message has the side of a square with as many pixels."""
+    found = faults(f"model: {CNN}{keys}}}\nhardware: A100\n")
+    assert any("use image: 554" in each for each in found.values())
+
+
+def test_a_paged_optimizer_of_the_trainer_is_read() -> None:
+    """paged_adamw_32bit keeps two fp32 moments, which may move to the host."""
+    text = f"model: {SMALL}\nhardware: A100\ntraining: {{optim: paged_adamw_32bit}}\n"
+    optimizer = read_specification(text).training.optimizer
+    assert (optimizer.state_bytes, optimizer.paged) == (8, True)
+
+
+@pytest.mark.parametrize(("name", "hint"), [("mpl", "did you mean 'mlp'?"), ("my_model", "known: ")])
+def test_an_unknown_model_is_one_fault(name: str, hint: str) -> None:
+    """Its keys are not judged, and the message names the option that adds a model."""
+    found = faults(f"model: {{name: {name}, d_in: 784, layers: [512], n: 60000}}\nhardware: A100\n")
+    ((place, message),) = found.items()
+    assert place == (1, "model.name")
+    assert hint in message
+    assert "--models-file" in message

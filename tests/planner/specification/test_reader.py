@@ -164,3 +164,35 @@ def test_a_classical_model_has_its_number_format() -> None:
         "model: {name: kmeans, n: 1e6, p: 10}\nhardware: CPU_8C_3.5Ghz_baseline\ntraining: {precision: fp32}\n"
     )
     assert "set model.precision" in problems[3, "training.precision"]
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("hardware: TPU_v4_pod\nmodel: gpt2\ntraining:\n  batch_size: 512\n", (4, "training.batch_size")),
+        (
+            "hardware: TPU_v4_pod\nmodel:\n  name: mlp\n  batch_size: 512\n  d_in: 4\n  d_out: 2\n",
+            (4, "model.batch_size"),
+        ),
+    ],
+)
+def test_a_batch_that_no_layout_divides_is_a_fault(text: str, key: tuple[int, str]) -> None:
+    """It is found without a plan, with its line and a batch that is possible."""
+    with pytest.raises(SpecificationError) as caught:
+        read_specification(text)
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.key) == key
+    assert "no layout is possible on 4,096 devices" in problem.message
+    assert "use a batch of 4,096" in problem.message
+    assert read_specification(text.replace("512", "4096")).training.global_batch == 4096
+
+
+def test_a_comparison_without_copies_has_a_remark() -> None:
+    """data_parallel: false does not restrict the plan's own layout, which a remark states."""
+    text = (
+        "model: gpt2\ntraining: {batch_size: 8}\nhardware: {device: H100, devices: 4}\n"
+        "scalability: {data_parallel: false}\n"
+    )
+    assert any("may hold copies of the model" in each for each in read_specification(text).assumptions)
+    alone = read_specification(text.replace("devices: 4", "devices: 1"))
+    assert not any("may hold copies of the model" in each for each in alone.assumptions)

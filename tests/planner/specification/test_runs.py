@@ -118,9 +118,13 @@ def test_a_missing_batch_is_named_before_an_impossible_layout() -> None:
         ("method", "adalora", "expected one of full, lora"),
         ("batch_size", "auto", "expected an integer"),
         ("precision", "posit16", "expected one of fp32"),
+        ("precision", "bfloat", "expected one of fp32"),
         ("offload", "nvme", "expected one of none, optimizer"),
         ("sharding", "zero9", "expected one of none, zero1"),
         ("checkpointing", "every-2", "expected one of none, selective"),
+        ("checkpointing", "yes", "expected one of none, selective"),  # which kind is not stated
+        ("checkpointing", "on", "expected one of none, selective"),
+        ("sharding", "true", "expected one of none, zero1"),
         ("optimizer", "galore", "there is no optimizer named"),
         ("attention", "linear", "expected one of flash"),
         ("framework", "unsloth", "expected one of pytorch"),

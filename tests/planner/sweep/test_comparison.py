@@ -88,3 +88,38 @@ def test_outcomes_without_speed_are_left_out() -> None:
     """A configuration that counted nothing has no speed to compare."""
     idle = TrialOutcome(SweepConfiguration.of({"depth": 1}), 1.0, 0.0)
     assert compare_outcomes([idle, idle]).spread == 0
+
+
+def test_slow_starts_of_short_programs_have_no_effect() -> None:
+    """Runs of 45 ms whose starts are slower for some minutes show no effect of the value that is varied last."""
+    random = np.random.default_rng(7_200)
+    found = []
+    for each in grid({"depth": range(8), "chunk": range(21)}):
+        drift = 0.045 * (1 + 0.3 * float(each["depth"]) / 7)
+        seconds = float(drift * np.exp(0.1 * random.standard_normal()))
+        found.append(TrialOutcome(each, seconds, 100, every_seconds=(seconds,)))
+    compared = compare_outcomes(found, programs=True)
+    assert not compared.differs
+    assert compared.idle_names == ("chunk", "depth")
+    assert compared.short_seconds == pytest.approx(0.052, rel=0.1)
+    assert compare_outcomes(found).idle_names == ("chunk",)  # of functions, which have no start
+
+
+def test_work_beside_a_short_start_is_an_effect() -> None:
+    """A program whose runs take 50 to 400 ms is ranked, and one whose runs take 10 s has no short runs."""
+    found = compare_outcomes(_scaled(0.05, 7.0), programs=True)
+    assert (found.differs, found.idle_names) == (True, ("chunk",))
+    assert compare_outcomes(_scaled(10.0, 0.5), programs=True).short_seconds is None
+
+
+def _scaled(shortest: float, effect: float) -> list[TrialOutcome]:
+    """Return outcomes whose first depth takes some seconds."""
+    return [
+        TrialOutcome(
+            each.configuration,
+            shortest * each.seconds,
+            100,
+            every_seconds=tuple(shortest * seconds for seconds in each.every_seconds),
+        )
+        for each in _outcomes(7_300, effect, 0.05, repeats=1, chunks=6)
+    ]

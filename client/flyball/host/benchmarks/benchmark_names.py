@@ -39,6 +39,13 @@ class BenchmarkProgress:
         """Return what is measured, in words."""
         return TITLES[self.name]
 
+    def __str__(self) -> str:
+        """Return a line for `progress=print`."""
+        start = f"{self.number}/{self.total} {self.title}"
+        if self.seconds is None:
+            return f"{start} …"
+        return f"{start}: not measured: {self.reason}" if self.reason else f"{start}: {self.seconds:.1f} s"
+
 
 def checked_names(names: Collection[str]) -> tuple[str, ...]:
     """Return the named benchmarks in their order. Raise ValueError for an unknown name."""

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from flyball_planner.models.cost import ModelBlock, ModelCost, OperatorKind
+from flyball_planner.models.complexity import STATE_SPACE, STATE_SPACE_WITH_ATTENTION
+from flyball_planner.models.cost import Generation, ModelBlock, ModelCost, OperatorKind
 from flyball_planner.models.state_space.mixer import Mixer, kept_numbers, mixer_operators
 from flyball_planner.models.transformer.counts import layer_counts, parameters
 from flyball_planner.models.transformer.kept_activations import kept_bytes
@@ -37,11 +38,8 @@ class StateSpaceShape(Struct, frozen=True):
 
 def state_space_cost(shape: StateSpaceShape, sequence: int) -> ModelCost:
     """Return the cost of one sample of a sequence."""
-    blocks = (
-        _embedding(shape, sequence),
-        *(_block(shape, each, sequence) for each in shape.layers),
-        _output(shape, sequence),
-    )
+    blocks = _blocks(shape, sequence)
+    attends = any(each.attention for each in shape.layers)
     return ModelCost(
         model=shape.name,
         family=FAMILY,
@@ -54,6 +52,26 @@ def state_space_cost(shape: StateSpaceShape, sequence: int) -> ModelCost:
             f"a sample is a sequence of {sequence} tokens",
             "fused state-space kernels (mamba-ssm); without them, every position's state is stored",
         ),
+        complexity=STATE_SPACE_WITH_ATTENTION if attends else STATE_SPACE,
+        tokens=sequence,
+        generation=_generation(shape),
+    )
+
+
+def _blocks(shape: StateSpaceShape, sequence: int) -> tuple[ModelBlock, ...]:
+    layers = (_block(shape, each, sequence) for each in shape.layers)
+    return (_embedding(shape, sequence), *layers, _output(shape, sequence))
+
+
+def _generation(shape: StateSpaceShape) -> Generation:
+    """Return what generation takes: each state-space layer keeps its state and the convolution's last inputs."""
+    mixer, around = shape.mixer, shape.around
+    attending = sum(each.repeats for each in shape.layers if each.attention)
+    selective = sum(each.repeats for each in shape.layers) - attending
+    return Generation(
+        token=_blocks(shape, 1),
+        state_numbers=float(selective * (mixer.inner * mixer.state + mixer.convolved * mixer.kernel)),
+        numbers_per_token=2.0 * attending * around.kv_heads * around.head_dim,
     )
 
 

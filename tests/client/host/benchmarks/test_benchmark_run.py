@@ -28,6 +28,13 @@ def test_a_benchmark_that_fails_leaves_its_reason_and_the_next_one_runs(tmp_path
     assert found.seconds.keys() == {"memory", "disk", "network", "mongo"}
 
 
+def test_progress_prints_a_line() -> None:
+    """`progress=print` shows what is measured, then its time or why it could not be measured."""
+    assert str(BenchmarkProgress("disk", 3, 6)) == "3/6 disk of the working folder …"
+    assert str(BenchmarkProgress("disk", 3, 6, seconds=1.96)) == "3/6 disk of the working folder: 2.0 s"
+    assert str(BenchmarkProgress("mongo", 5, 6, 1.0, "no server")) == "5/6 MongoDB: not measured: no server"
+
+
 def test_each_benchmark_has_a_title_and_a_place_in_the_order() -> None:
     """Names are accepted in any order, and one name alone too."""
     assert set(TITLES) == set(BENCHMARKS)

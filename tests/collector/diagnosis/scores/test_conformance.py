@@ -420,4 +420,4 @@ def test_primary_scores_and_conditions_agree() -> None:
         assert {name for name, values in table.confidences() if np.isfinite(values[0])} == active
         assert table.primary(0) in (active or {""})
         seen.add(table.primary(0))
-    assert len(seen) >= 3  # none at first, then the input, in the end the GPU
+    assert seen == {"", "data_wait"}  # computing is a limit only after a while

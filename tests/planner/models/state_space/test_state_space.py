@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from flyball_planner.models.any_configuration import named_subject, subject_from_huggingface
 from flyball_planner.models.cost import ModelCost, OperatorKind
@@ -101,3 +102,24 @@ def test_a_name_is_enough_for_a_plan() -> None:
     assert isinstance(read_specification("model: mamba-2.8b\nhardware: A100_80GB_fp16\n").subject, ModelCost)
     with pytest.raises(SpecificationError, match="did you mean"):
         read_specification("model: mamba-2.8\nhardware: A100_80GB_fp16\n")
+
+
+@pytest.mark.parametrize(("name", "attends"), [("mamba-130m", False), ("mamba2-1.3b", False), ("jamba-v0.1", True)])
+def test_growth_is_square_only_with_attention(name: str, attends: bool) -> None:
+    """The stated class has s² where the model attends, and the counted work of others doubles with the sequence."""
+    once, twice = (named_subject(name, sequence) for sequence in (4096, 8192))
+    assert isinstance(once, ModelCost)
+    assert isinstance(twice, ModelCost)
+    assert once.complexity is not None
+    assert ("s²" in once.complexity.training) == attends
+    ratio = twice.forward_flops / once.forward_flops
+    assert ratio > 2.001 if attends else ratio == pytest.approx(2)
+
+
+def test_one_token_takes_the_work_of_one_token() -> None:
+    """The blocks for generation are those of a sequence of one token."""
+    found = named_subject("mamba-130m", 2048)
+    assert isinstance(found, ModelCost)
+    assert found.generation is not None
+    token = replace(found, blocks=found.generation.token)
+    assert token.forward_flops == pytest.approx(found.forward_flops / 2048, rel=0.01)
