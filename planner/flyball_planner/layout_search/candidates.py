@@ -97,7 +97,8 @@ def _pipeline(subject: TransformerShape | ModelCost, devices: int) -> list[int]:
 def _interleave(subject: TransformerShape | ModelCost) -> list[int]:
     if not isinstance(subject, TransformerShape):
         return [1]
-    return _divisors(subject.layers + subject.decoder_layers, LARGEST_INTERLEAVE)
+    layers = subject.layers + subject.decoder_layers
+    return sorted({chunks for number in (layers, layers + ENDS) for chunks in _divisors(number, LARGEST_INTERLEAVE)})
 
 
 def _context(subject: TransformerShape | ModelCost, training: Training, devices: int) -> list[int]:

@@ -116,11 +116,16 @@ def test_the_reason_is_the_decisive_rule() -> None:
         _ = found.first
 
 
-def test_the_layout_of_llama_3_is_found() -> None:
-    """405 B parameters on 16,384 H100 get 8-way tensor and 16-way pipeline parallelism, as in the published run."""
+def test_a_layout_like_that_of_llama_3_is_found() -> None:
+    """405 B parameters on 16,384 H100 get tensors in a node and interleaved stages, about as fast as the published run.
+
+    It took TP8 PP16 DP128 and reached 400 TFLOP/s a device: 6.7 s a step (The Llama 3 Herd of Models, table 4).
+    """
     training = Training(8192, 2048, find_optimizer("adamw"))
-    best = search_layouts(named_shape("llama-3.1-405b"), training, machine("H100 SXM", 16_384)).first
-    assert (best.tensor, best.pipeline, best.data) == (8, 16, 128)
+    found = search_layouts(named_shape("llama-3.1-405b"), training, machine("H100 SXM", 16_384))
+    assert (found.first.tensor, found.first.pipeline * found.first.interleave) in {(8, 64), (8, 128)}
+    assert found.step is not None
+    assert 6.7 / 1.35 < found.step.seconds().middle < 6.7 * 1.35
 
 
 def test_choices_are_kept() -> None:
