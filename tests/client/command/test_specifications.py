@@ -52,7 +52,7 @@ def test_a_wrong_specification_ends_with_status_2_and_its_lines(
     captured = capsys.readouterr()
     assert words in captured.err
     assert captured.out == ""
-    assert run(["validate", "run.yaml"]) in ({0} if "no layout" in words else {2})
+    assert run(["validate", "run.yaml"]) == 2
 
 
 def test_files_that_cannot_be_read_or_written_are_errors(example: Path, tmp_path: Path, capsys: Captured) -> None:
