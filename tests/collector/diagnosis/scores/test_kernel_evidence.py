@@ -200,6 +200,13 @@ def test_a_wait_inside_a_reported_section_is_named(name: str, sections: Mapping[
     assert not active(played(host, [_report(**sections)], without="training_"))
 
 
+def test_what_reports_do_not_show_is_marked_as_uncalibrated() -> None:
+    """The calibration was fitted to reports, so it does not apply where the time of the processes is the evidence."""
+    host, _ = CASES["reads a slow disk"]
+    (seen,) = played(host, [_report(checkpoint=0.5)]).diagnosis.conditions.active()
+    assert seen.event.because.endswith("(uncalibrated)")
+
+
 def test_reports_that_are_stronger_come_first() -> None:
     """If the report of a wait is the stronger evidence, readings of the processes do not change its score."""
     host = Host(run=0.9, waits={"poll": 0.1}, calls=1)
