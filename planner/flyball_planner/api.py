@@ -101,7 +101,7 @@ def plan(
 
 
 def plan_file(path: str | Path) -> Plan:
-    """Return the plan of a YAML specification.
+    """Return the plan of a specification in YAML, JSON or TOML.
 
     >>> import tempfile
     >>> from flyball_planner.specification.example_files import example_text
@@ -159,4 +159,6 @@ def _entry(value: Any) -> SourceValue:
         return SourceValue({str(key): _entry(each) for key, each in value.items()}, 0)
     if isinstance(value, list | tuple):
         return SourceValue([_entry(each) for each in value], 0)
+    if hasattr(value, "tolist"):  # numbers and arrays of numpy
+        return _entry(value.tolist())
     return SourceValue(value, 0)

@@ -90,7 +90,7 @@ def money(dollars: float) -> str:
     """Format an amount in dollars: $0.42, $1,230."""
     if 0 < dollars < 0.01:
         return "< $0.01"
-    if dollars < 1e7:
+    if dollars < 1e6:
         return f"${dollars:,.2f}" if dollars < 100 else f"${dollars:,.0f}"
     return f"${figure(dollars / 1e6)} M" if dollars < 1e9 else f"${figure(dollars / 1e9)} B"
 

@@ -7,13 +7,16 @@ nothing of these suites (cold), or five rows of the suite (calibrated).
 python -m tests.benchmarks.planner_peers
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean, median
 
-from flyball_planner.accuracy.published_runs import planned, published_runs
+from flyball_planner.accuracy.published_runs import PublishedRun, planned, published_runs
 from flyball_planner.accuracy.tables import read_tables
 from flyball_planner.accuracy.timed_rows import FILE, PUBLISHED, timed_rows
 from flyball_planner.accuracy.timing import Predicted, calibrated, cold_predictions
+from flyball_planner.calibration.measured_runs import MeasuredRun
+from flyball_planner.calibration.steps import learn_steps
+from flyball_planner.layout_search.search import search_layouts
 from tests.benchmarks.figure import Figure, plain, report
 
 CALCULON: Mapping[str, float] = {
@@ -66,6 +69,28 @@ def whole_runs() -> Iterator[Figure]:
         yield _error(f"Flyball, the same, {name}", ratios, "the family left out of the fit")
 
 
+def calibrated_runs() -> Iterator[Figure]:
+    """Yield the error of device-hours if one of llm-analysis' runs is given and the three others are estimated.
+
+    llm-analysis' efficiency was set by hand for the same runs.
+    """
+    runs = [run for run in published_runs() if run.name in LLM_ANALYSIS]
+    ratios = [ratio for given in runs for ratio in _others_by(given, [run for run in runs if run is not given])]
+    yield _error("Flyball, the same, calibrated", ratios, "one run given, the three others estimated; each in turn")
+
+
+def _others_by(given: PublishedRun, others: Sequence[PublishedRun]) -> Iterator[float]:
+    """Yield the ratio of estimated to published device-hours for each of the others."""
+    layout = search_layouts(given.subject, given.training, given.machine).first
+    step = given.device_hours * 3600 / given.machine.devices / given.steps
+    known = MeasuredRun(given.name, given.subject, given.training, given.machine, layout, step_seconds=step)
+    belief = learn_steps([known])
+    for run in others:
+        found = search_layouts(run.subject, run.training, run.machine, belief=belief).step
+        if found is not None:
+            yield float(found.middle[0]) * run.steps * run.machine.devices / 3600 / run.device_hours
+
+
 def _ratios(predictions: Predicted) -> list[float]:
     return [interval.middle / row.seconds for row, interval in predictions]
 
@@ -78,7 +103,7 @@ def _error(name: str, ratios: Iterable[float], note: str = "") -> Figure:
 
 def figures() -> list[Figure]:
     """Return every comparison."""
-    return [*steps(), *whole_runs()]
+    return [*steps(), *whole_runs(), *calibrated_runs()]
 
 
 if __name__ == "__main__":

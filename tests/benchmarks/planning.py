@@ -22,7 +22,7 @@ from pathlib import Path
 from tests.benchmarks.accelerate_peer import PROGRAM, environment
 from tests.benchmarks.figure import Figure, at_most, plain, report
 
-PLAN_SECONDS, IMPORT_SECONDS, SEARCH_SECONDS = 0.3, 0.15, 1.0
+PLAN_SECONDS, IMPORT_SECONDS, SEARCH_SECONDS = 0.25, 0.15, 1.0
 EXAMPLES = ("linear_regression", "deep_learning", "transformer")
 FLYBALL = str(Path(sys.executable).with_name("flyball"))
 

@@ -10,9 +10,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import flyball_planner.api
+from flyball_planner.api import plan
 from flyball_planner.catalogue.devices import REGISTRY
 from flyball_planner.models.families import REGISTERED
 
@@ -98,3 +100,13 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     """Although names are loaded lazily, an unknown one raises AttributeError."""
     with pytest.raises(AttributeError, match="has no attribute 'plam'"):
         flyball_planner.api.plam  # noqa: B018
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    """A batch that was computed with numpy is a batch."""
+    training = {"batch_size": np.int64(8), "steps": np.float64(10)}
+    made = plan(
+        model="gpt2", hardware="RTX_4090_fp16", training=training, scalability={"batch_sizes": np.array([8, 16])}
+    )
+    assert (made.training.global_batch, made.training.steps) == (8, 10)
+    assert [each.global_batch for each in made.scaling_batches] == [8, 16]

@@ -63,6 +63,7 @@ def test_no_duration_shows_a_full_smaller_unit(seconds: float) -> None:
         (energy, 4.73e-10, "< 0.001 mWh"),
         (money, 1.033e10, "$10.33 B"),
         (money, 9.9999e8, "$1,000 M"),
+        (money, 6_234_173, "$6.234 M"),
         (energy, 229.64, "229.6 kWh"),
         (energy, 18_200, "18.2 MWh"),
         (money, 0.001, "< $0.01"),

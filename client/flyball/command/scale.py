@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import to_builtins
 
-from flyball.command.errors import CommandError, WrongArgument
-from flyball.command.executors import DaskOption, executors, note_unused, refuse_unused
+from flyball.command.errors import WrongArgument
+from flyball.command.executors import DaskOption, executors, note_unused, refuse_unused, reported_errors
 from flyball.command.limits import finite
 from flyball.command.output import (
     CommandResult,
@@ -29,57 +29,62 @@ if TYPE_CHECKING:
 EXAMPLES = ("flyball scale --sizes 100,1000,10000 -- python train.py --rows {samples}",)
 
 
+SizedCommand = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="COMMAND…", help="{samples} is replaced by the size, which is also in the variable FLYBALL_SAMPLES."
+    ),
+]
+SizesOption = Annotated[str, typer.Option(metavar="NUMBERS", help="Sizes to run, separated by commas.")]
+TargetsOption = Annotated[str, typer.Option(metavar="NUMBERS", help="Sizes to predict.")]
+SizeRepeatsOption = Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Runs of each size.")]
+BudgetOption = Annotated[
+    float, typer.Option(metavar="SECONDS", min=1, callback=finite, help="Start no larger size after this time.")
+]
+
+
 def scale(
-    command: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="COMMAND…", help="{samples} is replaced by the size, which is also in the variable FLYBALL_SAMPLES."
-        ),
-    ],
-    sizes: Annotated[
-        str, typer.Option(metavar="NUMBERS", help="Sizes to run, separated by commas.")
-    ] = "100,1000,10000,50000",
-    targets: Annotated[str, typer.Option(metavar="NUMBERS", help="Sizes to predict.")] = "100000000,1000000000",
-    repeats: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="Runs of each size.")] = 3,
-    budget: Annotated[
-        float,
-        typer.Option(metavar="SECONDS", min=1, callback=finite, help="Start no larger size after this time."),
-    ] = 3600.0,
+    command: SizedCommand,
+    sizes: SizesOption = "100,1000,10000,50000",
+    targets: TargetsOption = "100000000,1000000000",
+    repeats: SizeRepeatsOption = 3,
+    budget: BudgetOption = 3600.0,
     journal: JournalOption = None,
     dask: DaskOption = "",
     format_: ResultFormatOption = None,
     output: OutputOption = None,
 ) -> None:
     """Measure how the time of a command grows with its size, and predict larger sizes with an interval."""
-    from flyball_planner.scaling.fitting import FEWEST_SIZES, fit
+    from flyball_planner.scaling.fitting import fit
     from flyball_planner.scaling.measurement import measure_sizes
     from flyball_planner.sweep.commands import Command
-    from flyball_planner.sweep.journal import WrongJournal
-    from flyball_reports.errors import InputError
 
     report_format = format_of(format_, output)
-    measured_sizes, target_sizes = numbers("--sizes", sizes), numbers("--targets", targets)
-    if len(set(measured_sizes)) < FEWEST_SIZES:
-        raise WrongArgument(f"--sizes {sizes}: at least {FEWEST_SIZES} different sizes are needed")
+    measured_sizes, target_sizes = _different("--sizes", sizes), numbers("--targets", targets)
     refuse_unused(command, ["samples"])
     note_unused(command, ["samples"])
-    try:
-        with executors(dask, at_once=1) as open_executor:
-            points = measure_sizes(
-                Command(tuple(command)),
-                measured_sizes,
-                repeats=repeats,
-                budget_seconds=budget,
-                open_executor=open_executor,
-                journal=journal,
-                on_progress=_write_progress,
-            )
+    with reported_errors(), executors(dask, at_once=1) as open_executor:
+        points = measure_sizes(
+            Command(tuple(command)),
+            measured_sizes,
+            repeats=repeats,
+            budget_seconds=budget,
+            open_executor=open_executor,
+            journal=journal,
+            on_progress=_write_progress,
+        )
         found = fit(points)
-    except WrongJournal as error:
-        raise WrongArgument(f"--journal: {error}") from None
-    except InputError as error:
-        raise CommandError(str(error)) from None
     write_result(result_of(found, target_sizes, command), report_format, output)
+
+
+def _different(option: str, words: str) -> "list[int]":
+    """Parse sizes; enough of them must differ."""
+    from flyball_planner.scaling.fitting import FEWEST_SIZES
+
+    found = numbers(option, words)
+    if len(set(found)) < FEWEST_SIZES:
+        raise WrongArgument(f"{option} {words}: at least {FEWEST_SIZES} different sizes are needed")
+    return found
 
 
 def numbers(option: str, words: str) -> "list[int]":

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from flyball_planner.accuracy.between_suites import LeftOut, left_out, pace_deviation
 from flyball_planner.accuracy.tables import read_tables
 from flyball_planner.accuracy.timed_rows import FILE, PUBLISHED, seconds_of, timed_rows, work_of
-from flyball_planner.belief import Belief, derivatives, narrow
+from flyball_planner.belief import Belief, Matrix, derivatives, narrow
 from flyball_planner.timing.coefficients import NAMES, PACE, SCATTER
 from flyball_planner.timing.estimate import logarithms
 from flyball_planner.timing.work import Work
@@ -31,13 +31,18 @@ START: Mapping[str, tuple[float, float]] = {
     # The start of the search, and the standard deviation of its logarithm: general knowledge with wide margins.
     "matmul": (0.85, 0.15),
     "ramp": (0.5, 0.7),
+    "tile": (1.5e-6, 0.7),
     "unaligned": (0.8, 0.2),
     "convolution": (0.85, 0.3),
-    "grouped": (0.6, 0.4),
+    "grouped": (0.85, 0.2),
+    "copying": (9.0, 0.4),
     "attention": (0.4, 0.4),
-    "batched": (0.25, 0.5),
+    "batched": (0.5, 0.5),
     "memory": (0.75, 0.25),
-    "launch": (15e-6, 0.7),
+    "launch": (
+        25e-6,
+        0.7,
+    ),  # 1.2 ms a layer of about 50 kernels: Llama 2 7B in plain PyTorch (PyTorch blog, GPT Fast, 2023)
     "link": (0.7, 0.3),
     "hop": (6e-6, 0.7),
     "network": (0.7, 0.4),
@@ -47,11 +52,20 @@ START: Mapping[str, tuple[float, float]] = {
 }
 START_SUITES = 2.0  # weight of the start, in suites
 WIDEST = 1.5  # times the start's deviation, so that one outlying suite does not widen a coefficient for all
-ROUNDS = 10
-ROUNDS_LEFT_OUT = 5  # starting from the fit to all suites
+ROUNDS = 8  # in which each suite is linearised again around its own coefficients
+ROUNDS_LEFT_OUT = 4  # starting from the fit to all suites
+MOST_STEPS = 2_000  # of expectation maximisation between them; it moves slowly where few suites know a coefficient
+SETTLED = 1e-5  # of a logarithm: smaller moves end it
 MOST_RUNS = 40.0  # weight of a suite, in runs: the runs of one sweep are not independent
 LEAST_SCATTER = 0.03  # of repeated measurements
 MODEL_SCATTER = 0.06  # before the first suite
+
+
+class Evidence(Struct, frozen=True):
+    """A normal distribution of the coefficients' logarithms by one suite alone, which may know nothing of some."""
+
+    certainty: Matrix  # inverse of the covariance
+    pull: Vector  # certainty times the middle
 
 
 class Suite(Struct, frozen=True):
@@ -68,23 +82,40 @@ class Suite(Struct, frozen=True):
 
 def fit(suites: Sequence[Suite], belief: Belief, rounds: int) -> Belief:
     """Return the common middle and spread of all suites' coefficients."""
-    start = np.log([START[name][0] for name in NAMES])
-    width = np.array([START[name][1] for name in NAMES])
     scatters = {suite.name: belief.scatter for suite in suites}
     beliefs = [belief for _ in suites]
     for _ in range(rounds):
         beliefs = [
             _suite_belief(suite, belief, scatters, last.middle) for suite, last in zip(suites, beliefs, strict=True)
         ]
-        points = np.array([each.middle for each in beliefs])
-        unsure = np.array([each.deviations**2 for each in beliefs])
-        count = len(suites) + START_SUITES
-        middle = (points.sum(axis=0) + START_SUITES * start) / count
-        spread = ((points - middle) ** 2 + unsure).sum(axis=0) + START_SUITES * width**2
+        middle, variance = settled([evidence(each, belief) for each in beliefs], belief)
         scatter = float(np.sqrt(np.mean([each**2 for each in scatters.values()])))
-        variance = np.minimum(spread / count, (WIDEST * width) ** 2)
         belief = Belief(NAMES, middle, np.diag(variance), scatter)
     return belief
+
+
+def evidence(narrowed: Belief, common: Belief) -> Evidence:
+    """Return the evidence of a suite's runs alone: its belief without the common one."""
+    after, before = np.linalg.inv(narrowed.covariance), np.linalg.inv(common.covariance)
+    return Evidence(after - before, after @ narrowed.middle - before @ common.middle)
+
+
+def settled(suites: Sequence[Evidence], belief: Belief) -> tuple[Vector, Vector]:
+    """Return middle and variance of the coefficients' distribution under which this evidence is likeliest."""
+    start = np.log([START[name][0] for name in belief.names])
+    width = np.array([START[name][1] for name in belief.names])
+    middle, variance = belief.middle, np.diag(belief.covariance)
+    count = len(suites) + START_SUITES
+    for _ in range(MOST_STEPS):
+        known = [np.linalg.inv(each.certainty + np.diag(1 / variance)) for each in suites]
+        points = np.array([each @ (suite.pull + middle / variance) for each, suite in zip(known, suites, strict=True)])
+        before, middle = middle, (points.sum(axis=0) + START_SUITES * start) / count
+        unsure = np.array([np.diag(each) for each in known])
+        spread = ((points - middle) ** 2 + unsure).sum(axis=0) + START_SUITES * width**2
+        variance = np.minimum(spread / count, (WIDEST * width) ** 2)
+        if np.abs(middle - before).max() < SETTLED:
+            break
+    return middle, variance
 
 
 def _suite_belief(suite: Suite, common: Belief, scatters: dict[str, float], start: Vector) -> Belief:

@@ -17,7 +17,17 @@ from numpy.typing import NDArray
 
 from flyball_planner.accuracy.published_runs import PlannedRun, planned_runs
 from flyball_planner.belief import NINETY
-from flyball_planner.timing.overrun import FEW, LOST, MANY, OverrunLaw, class_of, step_deviation
+from flyball_planner.timing.overrun import (
+    CLUSTER,
+    FEW,
+    IMAGES,
+    LOST,
+    MANY,
+    OverrunLaw,
+    class_of,
+    step_deviation,
+    takes_images,
+)
 
 Vector = NDArray[np.float64]
 
@@ -38,6 +48,7 @@ class RunColumns(Struct, frozen=True):
     names: tuple[str, ...]
     families: tuple[str, ...]
     classes: tuple[str, ...]
+    devices: Vector
     overruns: Vector  # logarithms
     step_deviations: Vector
     lost: Vector  # logarithms of what runs lost beyond their stated pace; NaN where none is stated
@@ -48,6 +59,7 @@ class RunColumns(Struct, frozen=True):
             _selected(self.names, kept),
             _selected(self.families, kept),
             _selected(self.classes, kept),
+            self.devices[kept],
             self.overruns[kept],
             self.step_deviations[kept],
             self.lost[kept],
@@ -77,7 +89,8 @@ def sample(runs: Sequence[PlannedRun]) -> RunColumns:
     return RunColumns(
         names=tuple(each.run.name for each in runs),
         families=tuple(each.run.family for each in runs),
-        classes=tuple(class_of(each.run.machine.devices) for each in runs),
+        classes=tuple(class_of(each.run.machine.devices, images=takes_images(each.run.subject)) for each in runs),
+        devices=np.array([each.run.machine.devices for each in runs], dtype=float),
         overruns=np.log(hours / known),
         step_deviations=np.array([step_deviation(each.step) for each in runs]),
         lost=np.log(hours / stated * alone),
@@ -179,7 +192,8 @@ def report(runs: RunColumns) -> Iterator[str]:
         yield f"{name:24} {np.exp(overrun):18.2f} {np.expm1(-wrong):+15.1%} {np.exp(lost):6.2f}"
     for title, rows in {
         "all": np.ones(len(error), dtype=bool),
-        **{name: equal(runs.classes, name) for name in (FEW, MANY)},
+        **{name: equal(runs.classes, name) for name in (FEW, MANY, IMAGES)},
+        f"below {CLUSTER} devices": runs.devices < CLUSTER,
     }.items():
         size, plain = np.abs(np.expm1(-error[rows])), np.abs(np.expm1(-runs.overruns[rows]))
         held = np.mean([_held(runs, error, int(row)) for row in np.flatnonzero(rows)])

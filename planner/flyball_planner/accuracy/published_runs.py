@@ -14,21 +14,27 @@ from flyball_planner.catalogue.devices import find_device
 from flyball_planner.catalogue.hardware import TrainingMachine
 from flyball_planner.catalogue.machines import machine
 from flyball_planner.interval import Interval
+from flyball_planner.layout_search.candidates import Choices
 from flyball_planner.layout_search.search import search_layouts
 from flyball_planner.memory.checkpoint_size import checkpoint_bytes
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.families import model_cost
 from flyball_planner.models.transformer.named_shapes import named_shape
-from flyball_planner.models.transformer.shape import NormKind, TransformerKind, TransformerShape
+from flyball_planner.models.transformer.shape import Head, NormKind, TransformerKind, TransformerShape
 from flyball_planner.optimizers import find_optimizer
 from flyball_planner.precision import PRECISIONS
+from flyball_planner.timing.overrun import takes_images
 from flyball_planner.timing.training_run import Habits, RunEstimate, whole_run
-from flyball_planner.training import Training
+from flyball_planner.training import Attention, Checkpointing, Sharding, Training
 from flyball_reports.errors import InputError, UnknownName
 
 FILE = Path(timing.__file__).with_name("data") / "whole_runs.csv"
+LABELS = 2  # of fine-tuned classifiers; more of them change nothing
 CLUSTER_NETWORK = "1600 Gbps"
 """Of a node of eight A100 or V100, if the source does not state it; newer nodes have theirs in the catalogue."""
+
+STEPS_ALONE = "steps"
+"""How hours are counted that their source derives from the pace of a step: they contain nothing that runs lose."""
 
 Subject = TransformerShape | ModelCost
 
@@ -44,6 +50,8 @@ class PublishedRun(Struct, frozen=True):
     steps: float
     device_hours: float
     stated_hours: float | None  # the same at the stated pace of a step
+    counted: str  # "wall", "hours" or `STEPS_ALONE`: see the table
+    choices: Choices  # the parts of the layout that the source states
 
 
 class PlannedRun(Struct, frozen=True):
@@ -57,7 +65,14 @@ class PlannedRun(Struct, frozen=True):
         """Return the estimate of the complete run."""
         habits = Habits(checkpoint_bytes=checkpoint_bytes(self.run.subject, self.run.training))
         return whole_run(
-            self.step, self.run.steps, self.run.machine, self.mfu, habits, measured=measured, left_out=left_out
+            self.step,
+            self.run.steps,
+            self.run.machine,
+            self.mfu,
+            habits,
+            measured=measured,
+            images=takes_images(self.run.subject),
+            left_out=left_out,
         )
 
 
@@ -68,14 +83,19 @@ def published_runs() -> tuple[PublishedRun, ...]:
         return tuple(map(_read, csv.DictReader(line for line in file if not line.startswith("#"))))
 
 
+def complete_runs() -> tuple[PublishedRun, ...]:
+    """Return the runs whose hours contain what runs lose."""
+    return tuple(run for run in published_runs() if run.counted != STEPS_ALONE)
+
+
 def planned_runs() -> Iterator[PlannedRun]:
-    """Return every run with the steps of the fastest layout that fits, as a plan would choose it."""
-    return map(planned, published_runs())
+    """Return every complete run with the steps of the fastest layout that fits, as a plan would choose it."""
+    return map(planned, complete_runs())
 
 
 def planned(run: PublishedRun) -> PlannedRun:
     """Return a run with its steps."""
-    found = search_layouts(run.subject, run.training, run.machine)
+    found = search_layouts(run.subject, run.training, run.machine, run.choices)
     if found.step is None:
         raise InputError(f"{run.name}: {found.why_none}")
     return PlannedRun(run, found.step.seconds(), float(found.step.mfu[0]))
@@ -100,18 +120,53 @@ NEAR_POWER = 0.1  # relative distance from a power of two below which a rounded 
 
 def _read(row: Mapping[str, str]) -> PublishedRun:
     sequence, devices = int(row["sequence"]), int(row["devices"].removeprefix("~"))
-    batch = round_batch(float(row["batch_tokens"]) / sequence, devices)
-    subject = _subject(row)
+    known, stated = _settings(row), float(row["batch_tokens"]) / sequence
+    batch = round(stated) if "micro_batch" in known else round_batch(stated, devices)
+    subject = _of_head(_subject(row), known.get("head"))
     tokens = float(row["tokens"])
     return PublishedRun(
         name=row["run"],
         family=row["family"],
         subject=subject,
-        training=Training(sequence, batch, find_optimizer("adamw"), PRECISIONS[row["precision"]]),
+        training=_training(known, sequence, batch, row["precision"]),
         machine=_machine(row["device"], devices, row["network"]),
         steps=tokens / (batch * sequence),
         device_hours=float(row["device_hours"]),
         stated_hours=float(row["stated_hours"]) if row["stated_hours"] else None,
+        counted=row["counted"],
+        choices=_choices(known),
+    )
+
+
+def _settings(row: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what the source states of the software, by the names of a specification's keys."""
+    return dict(each.split("=") for each in row["settings"].split())
+
+
+def _of_head(subject: Subject, head: str | None) -> Subject:
+    """Return the model with another head than the one that it was pretrained with."""
+    if head is None or not isinstance(subject, TransformerShape):
+        return subject
+    return replace(subject, head=Head(head), labels=LABELS)
+
+
+def _training(known: Mapping[str, str], sequence: int, batch: int, precision: str) -> Training:
+    return Training(
+        sequence,
+        batch,
+        find_optimizer("adamw"),
+        PRECISIONS[precision],
+        attention=Attention(known.get("attention", Attention.FLASH)),
+        compiled=known.get("compiled") == "true",
+        framework=known.get("framework", "pytorch"),
+    )
+
+
+def _choices(known: Mapping[str, str]) -> Choices:
+    return Choices(
+        micro_batch=[int(known["micro_batch"])] if "micro_batch" in known else (),
+        checkpointing=[Checkpointing(known["checkpointing"])] if "checkpointing" in known else (),
+        sharding=[Sharding(known["sharding"])] if "sharding" in known else (),
     )
 
 

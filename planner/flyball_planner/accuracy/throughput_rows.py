@@ -17,7 +17,7 @@ from flyball_planner.layouts.layout import ParallelLayout
 from flyball_planner.models.convolution.published import is_variant
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
-from flyball_planner.precision import WIDTHS_BYTES, NumberFormat
+from flyball_planner.precision import WIDTHS_BYTES, NumberFormat, Precision
 from flyball_planner.timing.image_law import LAW_SPREAD, image_network
 from flyball_planner.timing.measured_images import (
     MEASURED_SPREAD,
@@ -61,8 +61,12 @@ ARXIV = re.compile(r"\b([12]\d(?:0[1-9]|1[0-2]))\.\d{4,5}\b")  # year and month,
 BEFORE_FLASH = 2206
 """Year and month of an arXiv number. Flash attention was published in May 2022 (arXiv 2205.14135), so what was printed
 before June stored the scores."""
-FUSING = ("compile", "llm.c", "mxnet", "fused kernels", "megatron-bridge", "megatron-core", "megatron-lm")
-"""Frameworks with fused elementwise kernels, by their names in the tables (Narayanan et al. 2021, section 4.2)."""
+FUSING = (
+    "compile", "llm.c", "mxnet", "fused kernels", "megatron-bridge", "megatron-core", "megatron-lm",
+    "transformer engine",
+)  # fmt: skip
+"""Frameworks and libraries with fused elementwise kernels, by their names in the tables (Narayanan et al. 2021, section
+4.2; NVIDIA Transformer Engine)."""
 
 VARIANT_SPREAD = 0.2
 """Standard deviation of the logarithm of the time between implementations of the same layers, such as TensorFlow's
@@ -139,6 +143,7 @@ def _timed_training(row: RowConfiguration, training: Training) -> Training:
     return replace(
         training,
         framework=framework,
+        precision=_timed_precision(text, training.precision),
         attention=training.attention if row["attention"] or not _before_flash(row) else Attention.MATERIALISED,
         compiled=training.compiled or _fuses(text, training),
         fused_loss=training.fused_loss or framework in {"llm.c", "megatron"},
@@ -146,10 +151,17 @@ def _timed_training(row: RowConfiguration, training: Training) -> Training:
     )
 
 
+def _timed_precision(text: str, precision: Precision) -> Precision:
+    """Return the precision; Megatron Bridge's speed recipes reduce gradients in 16 bits (grad_reduce_in_fp32=False)."""
+    if precision.autocast and text.startswith("megatron-bridge"):
+        return replace(precision, gradients=NumberFormat.BF16)
+    return precision
+
+
 def _timed_framework(text: str, training: Training) -> str:
     """Return the family of frameworks that overlap the same work."""
     if old := OLD_MEGATRON.search(text):
-        return "megatron-lm" if old[1] == "lm" else "deepspeed"
+        return "deepspeed" if old[1] == "deepspeed" else "megatron-lm"
     if training.framework == "pytorch" and re.search(r"async\s?tp", text):
         return "pytorch-async"
     return "llm.c" if "llm.c" in text else training.framework

@@ -1,5 +1,6 @@
 """The catalogue's devices, and finding a device by its name."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -9,12 +10,12 @@ from msgspec.structs import replace
 
 from flyball_planner.catalogue.entries import BadEntry, Entry, Place, device
 from flyball_planner.catalogue.hardware import ComputeDevice
-from flyball_planner.catalogue.names import readings, words
+from flyball_planner.catalogue.names import NOISE, readings, words
 from flyball_planner.catalogue.plain_entries import in_own_units
 from flyball_planner.catalogue.processors import processor
 from flyball_planner.catalogue.tables import table
 from flyball_planner.precision import NumberFormat
-from flyball_reports.errors import InputError, UnknownName, nearest
+from flyball_reports.errors import InputError, UnknownName, nearest, suggestion
 
 Index = dict[frozenset[str], ComputeDevice]
 
@@ -176,6 +177,8 @@ def based(entry: Entry, place: Place) -> Entry:
     return {**row, "aliases": "", "source": f"as {model}, except {', '.join(sorted(given.keys() - {'name'}))}", **given}
 
 
+SIZE = re.compile(r"[\s_-]*\b(?P<gigabytes>\d+)\s*GB?\b", re.IGNORECASE)
+"""The memory of a device in its name."""
 ALL_DEVICES = "`flyball hardware` lists all; a hardware file or register_hardware() adds your own"
 
 
@@ -189,14 +192,17 @@ def _only(name: str, index: Index) -> ComputeDevice:
     if len(fitting) > 1:
         raise SeveralDevices(name, fitting)
     if not fitting:
+        if words(name) <= NOISE - {"cpu", "processor"}:
+            raise UnknownName("device", name, (), instead=f"name its model, such as RTX 4090; {ALL_DEVICES}")
         known = [*(each.name for each in devices()), *profiles()]
         same = [] if nearest(name, known, least=MISTYPED) else _of_this_number(name, known)
         same = get_close_matches(name, same, 1, MISSPELT) or same
         if same:
             meant = f"did you mean one of {', '.join(same)}?" if len(same) > 1 else f"did you mean {same[0]!r}?"
             raise UnknownName("device", name, (), instead=meant)
-        others = (alias for each in devices() for alias in each.aliases)
-        raise UnknownName("device", name, known, instead=ALL_DEVICES, others=others)
+        others = [alias for each in devices() for alias in each.aliases]
+        sizeless = SIZE.sub("", name).strip()  # nearest in letters would be any device of this size
+        raise UnknownName("device", name, (), instead=suggestion(sizeless, known, others) or ALL_DEVICES)
     return next(iter(fitting.values()))
 
 

@@ -60,7 +60,7 @@ PROVIDERS = ("AWS", "Azure", "CoreWeave", "GCP", "Lambda", "RunPod")
 def offers(device: str | ComputeDevice) -> Sequence[Offer]:
     """Return all known offers of a device, the cheapest per device first and those with a caveat last."""
     name = device.name if isinstance(device, ComputeDevice) else find_device(device).name
-    return ranked([each for each in all_offers() if each.device == name])
+    return ranked(_offers_of(name))
 
 
 def ranked(found: Sequence[Offer]) -> Sequence[Offer]:
@@ -75,6 +75,12 @@ def of_provider(found: Sequence[Offer], provider: str, region: str = "") -> list
         for each in found
         if provider.casefold() in each.provider.casefold() and region.casefold() in each.region.casefold()
     ]
+
+
+@cache
+def _offers_of(device: str) -> tuple[Offer, ...]:
+    """Return the offers of a device, without reading the others."""
+    return tuple(_offer(row) for row in table("prices") if row["device"] == device)
 
 
 @cache

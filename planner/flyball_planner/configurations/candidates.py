@@ -28,6 +28,7 @@ SEQUENCES = (256, 512, 1024, 2048, 4096, 8192)
 NEARLY = 1.02  # layouts this close to the fastest count as equal; the one with the largest micro-batch is used
 OPTIMIZER = "adamw"
 FINENESS = 8  # steps between two powers of two, in micro-batches
+SEQUENCE_STEP = 256  # tokens between two sequence lengths, below the next power of two
 SYSTEM_BYTES = 4e9  # the most that a plan keeps for the operating system and its services
 UNIFIED_SHARE = 0.75  # what macOS lends to the GPU of a chip with much memory; the system needs the rest
 
@@ -79,6 +80,21 @@ def filled(bounds: Bounds, machine: TrainingMachine, candidate: Candidate) -> Ca
         if seconds.middle[0] / batch <= pace:
             return _candidate(candidate.shape, other, row, memory, seconds, 0)
     return None
+
+
+def lengthened(bounds: Bounds, machine: TrainingMachine, candidate: Candidate) -> Iterator[Candidate]:
+    """Yield the candidate with longer sequences that fit, the longest first, and about as many tokens in a step."""
+    layout, training = candidate.layout, candidate.training
+    most = int(min(2 * training.sequence, bounds.sequence.high, SEQUENCES[-1]))
+    for sequence in range(most, training.sequence, -SEQUENCE_STEP):
+        at_once = layout.data * layout.micro_batch
+        batch = at_once * max(1, round(training.global_batch * training.sequence / (sequence * at_once)))
+        samples = round(training.samples * training.sequence / sequence)
+        other, row = replace(training, sequence=sequence, global_batch=batch, samples=samples), Layouts.of(layout)
+        memory = estimate_memory(candidate.shape, other, row, machine.device)
+        if _fits(bounds, machine, candidate.shape, other, memory).any():
+            seconds = estimate_step(candidate.shape, other, row, machine)
+            yield _candidate(candidate.shape, other, row, memory, seconds, 0)
 
 
 def with_larger_micro_batch(candidate: Candidate, machine: TrainingMachine, micro: int) -> tuple[Interval, float]:

@@ -1,10 +1,10 @@
 """Chooses conservative, balanced and extreme configurations for a machine among candidates."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from flyball_planner.catalogue.hardware import DeviceKind, TrainingMachine
 from flyball_planner.configurations.bounds import ALL, Bounds
-from flyball_planner.configurations.candidates import candidates, filled
+from flyball_planner.configurations.candidates import Candidate, candidates, filled, lengthened
 from flyball_planner.configurations.configuration import Configuration
 from flyball_planner.configurations.device_tuning import Tuning, tuning
 from flyball_planner.configurations.numbers import expected, model_numbers, specification_text, training_numbers
@@ -60,11 +60,23 @@ def _beside(machine: TrainingMachine) -> str:
 
 
 def _filled(best: Option, bounds: Bounds, machine: TrainingMachine, longest: float) -> Option:
-    """Return the option with the micro-batch that uses most of the memory, if it misses no other bound for that."""
-    if "memory" not in best.missed_names:
-        return best
-    fuller = filled(bounds, machine, best.candidate)
-    if fuller is None:
-        return best
-    option = option_of(bounds, machine, fuller, longest)
-    return option if option.missed_names <= best.missed_names and option.seconds.middle <= longest else best
+    """Return the option with the micro-batch, and then the sequence, that uses most of the memory.
+
+    Both stay as they are where more of them misses another bound.
+    """
+    for more in (_larger_batches, lengthened):
+        if "memory" not in best.missed_names:
+            return best
+        options = (option_of(bounds, machine, each, longest) for each in more(bounds, machine, best.candidate))
+        best = next((each for each in options if _as_good(each, best, longest)), best)
+    return best
+
+
+def _larger_batches(bounds: Bounds, machine: TrainingMachine, candidate: Candidate) -> Iterator[Candidate]:
+    fuller = filled(bounds, machine, candidate)
+    if fuller is not None:
+        yield fuller
+
+
+def _as_good(option: Option, best: Option, longest: float) -> bool:
+    return option.missed_names <= best.missed_names and option.seconds.middle <= longest

@@ -6,8 +6,9 @@ extended, and B can start from any of its checkpoints (Hu et al., 2024, arXiv 24
 
 from msgspec import Struct
 
+from flyball_planner.configurations.recipe import warm_up_steps
+
 SHARE_OF_B = 0.10
-WARM_UP_SHARE = 0.01
 LENGTHENED = 4  # factor on the sequence in B, limited by the model
 
 
@@ -37,7 +38,7 @@ def phases(
     return (
         TrainingPhase(
             "A", "learn on short sequences, whose attention costs less", short, max(1, round(batch_tokens / short)),
-            first, steps[0], 0.0, learning_rate, max(1, round(WARM_UP_SHARE * sum(steps))), "everything, shuffled",
+            first, steps[0], 0.0, learning_rate, warm_up_steps(sum(steps), batch_tokens), "everything, shuffled",
         ),
         TrainingPhase(
             "B", "lengthen the sequence and lower the learning rate", long, max(1, round(batch_tokens / long)),

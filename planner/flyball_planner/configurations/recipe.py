@@ -12,7 +12,8 @@ LARGEST_LEARNING_RATE = 1e-3  # below 125 M the table is extrapolated up to this
 LAST_SHARE = 0.1  # share of the learning rate at the end (same paper, appendix B)
 WEIGHT_DECAY = 0.1
 GRADIENT_CLIP = 1.0  # both from the same appendix
-WARM_UP_TOKENS = 375e6  # the same appendix, but at most
+WARM_UP_TOKENS = 375e6  # the same appendix, for batches of up to 3.2 million tokens
+WARM_UP_STEPS = 2_000  # with larger ones: LLaMA (Touvron et al., 2023, §2.2), DeepSeek-V2-Lite (its model card)
 WARM_UP_SHARE = 0.01  # share of a short run
 BATCH_TOKENS = 0.5e6  # GPT-3's models up to 760 M
 FEWEST_STEPS = 5_000  # so that small token budgets have enough optimizer steps
@@ -38,8 +39,11 @@ def batch_tokens(tokens: float) -> float:
 
 
 def warm_up_steps(steps: int, tokens_per_step: float) -> int:
-    """Return GPT-3's warm-up, or a hundredth of a shorter run."""
-    return max(1, min(round(WARM_UP_TOKENS / tokens_per_step), round(WARM_UP_SHARE * steps)))
+    """Return GPT-3's warm-up in tokens, at least LLaMA's in steps, or a hundredth of a shorter run.
+
+    Adam needs steps to learn its moments, however many tokens each of them has.
+    """
+    return max(1, min(max(round(WARM_UP_TOKENS / tokens_per_step), WARM_UP_STEPS), round(WARM_UP_SHARE * steps)))
 
 
 def checkpoint_interval(write_seconds: float, failure_seconds: float) -> float:

@@ -6,13 +6,14 @@ import numpy as np
 from msgspec import Struct
 
 from flyball_planner.layouts.layout import CHECKPOINTING, OFFLOAD, SHARDING, Layouts
-from flyball_planner.layouts.rules import ENDS
+from flyball_planner.layouts.rules import ENDS, MOST_IDLE, idle_share
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.training import Checkpointing, Offload, Sharding, Training
 
 LARGEST_MICRO_BATCH = 512
 LARGEST_INTERLEAVE = 8  # more chunks per stage cost more in messages than they save in the bubble
+ODD_INTERLEAVE = frozenset({2, 4})  # chunks that an odd number of layers fills unequally
 LONG_SEQUENCE = 16_384  # tokens; for shorter sequences a smaller micro-batch does the same
 
 
@@ -91,14 +92,18 @@ def _pipeline(subject: TransformerShape | ModelCost, devices: int) -> list[int]:
     if not isinstance(subject, TransformerShape):
         return [1]
     layers = subject.layers + subject.decoder_layers
-    return [each for each in _divisors(devices, layers) if layers % each == 0 or (layers + ENDS) % each == 0]
+    every = _divisors(devices, layers)
+    even = [each for each in every if layers % each == 0 or (layers + ENDS) % each == 0]
+    # 61 layers have no equal stages on any power of two; DeepSeek-V3 was trained with 16 unequal ones.
+    return even if len(even) > 1 else [each for each in every if idle_share(layers, each) <= MOST_IDLE]
 
 
 def _interleave(subject: TransformerShape | ModelCost) -> list[int]:
     if not isinstance(subject, TransformerShape):
         return [1]
     layers = subject.layers + subject.decoder_layers
-    return sorted({chunks for number in (layers, layers + ENDS) for chunks in _divisors(number, LARGEST_INTERLEAVE)})
+    usual = {chunks for number in (layers, layers + ENDS) for chunks in _divisors(number, LARGEST_INTERLEAVE)}
+    return sorted(usual | (ODD_INTERLEAVE if layers % 2 else frozenset()))
 
 
 def _context(subject: TransformerShape | ModelCost, training: Training, devices: int) -> list[int]:

@@ -7,13 +7,14 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from flyball_planner.layouts.layout import Layouts
+from flyball_planner.layouts.layout import Column, Layouts
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.training import Attention, Checkpointing, Sharding, Training
 
 Mask = NDArray[np.bool_]
 ENDS = 2  # embedding and output
+MOST_IDLE = 0.1  # share of a pipeline that unequal stages may leave idle in a search
 
 
 class Refusal(Struct, frozen=True):
@@ -111,8 +112,15 @@ def _stages(shape: TransformerShape, layouts: Layouts, *, chosen: bool) -> Refus
     if chosen:
         return Refusal(f"{layers} layers cannot fill stages × chunks", layers < parts)
     # Embedding and output count as a layer each where that makes stages equal: 126 + 2 (Llama 3 405B), 70 + 2 (BLOOM).
-    uneven = (layers % parts > 0) & (((layers + ENDS) % parts > 0) | (layers < parts))
-    return Refusal(f"{layers} layers are not a multiple of stages × chunks", uneven)
+    equal = (layers % parts == 0) | ((layers + ENDS) % parts == 0)
+    uneven = (layers < parts) | (~equal & (idle_share(layers, parts) > MOST_IDLE))
+    return Refusal(f"{layers} layers are not a multiple of stages × chunks, and some would wait", uneven)
+
+
+def idle_share(layers: int, parts: Column | float) -> Column:
+    """Return the share of a pipeline that waits for its fullest stage."""
+    share: Column = 1 - layers / (parts * np.ceil(layers / np.asarray(parts)))
+    return share
 
 
 def _transformer(shape: TransformerShape, training: Training, layouts: Layouts) -> list[Refusal]:

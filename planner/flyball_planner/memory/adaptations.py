@@ -61,6 +61,14 @@ def _methods(training: Training) -> Iterator[tuple[str, Training]]:
         )
 
 
+class _Variant(Struct, frozen=True):
+    """A training and layout that need less memory, and in what they differ from the given ones."""
+
+    also: tuple[str, ...]
+    training: Training
+    layout: ParallelLayout
+
+
 def _nearest_fitting(
     subject: TransformerShape,
     what: str,
@@ -70,36 +78,47 @@ def _nearest_fitting(
     constants: Constants,
     before: float,
 ) -> Adaptation:
-    """Return the layout with the fewest further changes that fits; if none does, the one that needs least memory."""
-    variants = [
-        each for each in _variants(layout) if allowed(subject, training, Layouts.of(each[1]), chosen=True).all()
+    """Return the variant with the fewest further changes that fits; if none does, the one that needs least memory."""
+    found = [
+        _adapted(subject, what, each, device, constants, before)
+        for each in _variants(training, layout)
+        if not each.also or allowed(subject, each.training, Layouts.of(each.layout), chosen=True).all()
     ]
-    variants = variants or [((), layout)]
-    memory = estimate_memory(subject, training, Layouts.of(*(each for _, each in variants)), device, constants)
-    verdict, needed = fits(memory), memory.driver.middle
-    best = next((row for row in range(len(variants)) if verdict[row] is Fit.YES), int(needed.argmin()))
-    also, changed = variants[best]
-    return Adaptation(what, training, changed, float(needed[best]), before - float(needed[best]), verdict[best], also)
+    fitting = (each for each in found if each.fit is Fit.YES)
+    return next(fitting, min(found, key=lambda each: each.needed_bytes))
 
 
-def _variants(layout: ParallelLayout) -> Iterator[tuple[tuple[str, ...], ParallelLayout]]:
-    """Yield the layout and nearby ones that need less memory, those with the fewest changes first."""
-    steps = _steps(layout)
+def _adapted(
+    subject: TransformerShape, what: str, variant: _Variant, device: ComputeDevice, constants: Constants, before: float
+) -> Adaptation:
+    memory = estimate_memory(subject, variant.training, Layouts.of(variant.layout), device, constants)
+    needed = float(memory.driver.middle[0])
+    return Adaptation(what, variant.training, variant.layout, needed, before - needed, fits(memory)[0], variant.also)
+
+
+def _variants(training: Training, layout: ParallelLayout) -> Iterator[_Variant]:
+    """Yield the training and nearby ones that need less memory, those with the fewest changes first."""
+    steps = _steps(training, layout)
     for chosen in sorted(range(2 ** len(steps)), key=int.bit_count):
-        words, changed = [], layout
-        for bit, (what, change) in enumerate(steps):
-            if chosen >> bit & 1:
-                words.append(what)
-                changed = replace(changed, **change)
-        yield tuple(words), changed
+        taken = [each for bit, each in enumerate(steps) if chosen >> bit & 1]
+        changed, placed = training, layout
+        for _, of_training, of_layout in taken:
+            changed, placed = replace(changed, **of_training), replace(placed, **of_layout)
+        yield _Variant(tuple(what for what, *_ in taken), changed, placed)
 
 
-def _steps(layout: ParallelLayout) -> Sequence[tuple[str, dict[str, object]]]:
-    steps: list[tuple[str, dict[str, object]]] = []
+Changes = dict[str, object]
+
+
+def _steps(training: Training, layout: ParallelLayout) -> Sequence[tuple[str, Changes, Changes]]:
+    """Return what can be changed, with the changes of the training and of its layout."""
+    steps: list[tuple[str, Changes, Changes]] = []
     if layout.checkpointing is not Checkpointing.FULL:
-        steps.append(("full checkpointing", {"checkpointing": Checkpointing.FULL}))
+        steps.append(("full checkpointing", {}, {"checkpointing": Checkpointing.FULL}))
     if layout.micro_batch > 1:
-        steps.append(("micro-batches of one sample", {"micro_batch": 1}))
+        steps.append(("micro-batches of one sample", {}, {"micro_batch": 1}))
     if layout.data > 1 and layout.sharding is not Sharding.ZERO3:
-        steps.append(("sharded weights (ZeRO-3, FSDP)", {"sharding": Sharding.ZERO3}))
+        steps.append(("sharded weights (ZeRO-3, FSDP)", {}, {"sharding": Sharding.ZERO3}))
+    if not training.fused_loss:
+        steps.append(("the loss in chunks (fused cross entropy)", {"fused_loss": True}, {}))
     return steps

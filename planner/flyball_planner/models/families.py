@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, overload
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.family import ModelFamily, ModelFunction
 from flyball_planner.models.specification import ModelKey, ModelSpecification, keys_of, read_specification
+from flyball_planner.models.spellings import plain
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_reports.errors import InputError, UnknownName
 
@@ -38,6 +39,16 @@ MODULES: Mapping[str, str] = {
     "resnet50": "image_networks",
 }
 """The modules that define families in `FAMILIES`. A module is imported when one of its models is needed."""
+
+OTHER_NAMES: Mapping[str, str] = {
+    "xgboost": "xgboost_like", "lightgbm": "xgboost_like", "catboost": "xgboost_like",
+    "k_means": "kmeans", "pca": "pca_svd", "multi_layer_perceptron": "mlp", "multilayer_perceptron": "mlp",
+    "resnet_50": "resnet50",
+}  # fmt: skip
+"""Names of libraries and algorithms that mean one of these models. Linear models have several solvers, so their user
+chooses."""
+LIBRARIES = frozenset({"lightgbm", "catboost"})
+"""Those of them that name a library too, which is otherwise XGBoost."""
 
 REGISTERED: dict[str, ModelFamily] = {}
 """Models added by `register_model`; the only mutable state of this module."""
@@ -85,8 +96,10 @@ def model_names() -> tuple[str, ...]:
 
 
 def find_family(name: str) -> ModelFamily:
-    """Return the family of a name; published networks are found in any spelling."""
-    return REGISTERED.get(name) or _own_family(name) or _published_family(name)
+    """Return the family of a name in any usual spelling."""
+    written = plain(name)
+    own = _own_family(name) or _own_family(OTHER_NAMES.get(written, written))
+    return REGISTERED.get(name) or own or _published_family(name)
 
 
 def _published_family(name: str) -> ModelFamily:
@@ -151,6 +164,8 @@ def register_model(
 ) -> ModelFamily | Callable[[AnyFunction], AnyFunction]:
     """Add your own model, which is then found by its name like the others.
 
+    Registering a name again replaces your own model. The names of the planner's models are taken.
+
     Above a function, it takes the keys of the specification and returns a few figures. `train_flops` are those of the
     complete training. `flyball_planner.models.registered.FIGURES` lists all figures.
 
@@ -183,13 +198,28 @@ def register_model(
     """
     if not isinstance(name, str) or not name.strip():
         raise InputError(f"register_model: expected a name in quotes, as in @register_model('my_model'), not {name!r}")
-    if name in MODULES or name in published_families():
+    if _is_planners(name):
         raise InputError(f"the planner already has a model named {name!r}; choose another name")
     if specification is None or build is None:
         return partial(_register_function, name, summary)
     family = ModelFamily(name, summary or (specification.__doc__ or "").strip(), specification, build)
     REGISTERED[name] = family
     return family
+
+
+def _is_planners(name: str) -> bool:
+    """Return True if the planner has a model of this name, in any spelling that a specification may use."""
+    from flyball_planner.models.any_configuration import is_known  # noqa: PLC0415  few models are registered
+    from flyball_planner.models.convolution.published import find_network  # noqa: PLC0415
+
+    written = plain(name)
+    if OTHER_NAMES.get(written, written) in MODULES or is_known(name):
+        return True
+    try:
+        find_network(name)
+    except UnknownName:
+        return False
+    return True
 
 
 def _register_function(name: str, summary: str, function: AnyFunction) -> AnyFunction:

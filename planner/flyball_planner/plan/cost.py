@@ -8,6 +8,7 @@ from flyball_planner.catalogue.prices import Offer, of_provider, offers
 from flyball_planner.interval import Interval
 from flyball_planner.plan.plan import CostSection, OfferRow
 from flyball_planner.specification.specification import PriceChoice
+from flyball_reports.figures import money
 
 
 def cost_section(machine: TrainingMachine, seconds: Interval, price: PriceChoice) -> CostSection:
@@ -58,9 +59,17 @@ def _basis(bill: Bill, cost: Interval) -> str:
     if cost is bill.spot_usd:
         kind, as_of = "spot", offer.spot_as_of or offer.as_of
     caveat = f"; {offer.caveat}" if offer.caveat else ""
-    return (
-        f"with {bill.instances} × {offer.provider} {offer.instance} in {offer.region}, {kind}, {_dated(as_of)}{caveat}"
-    )
+    instances = f"{bill.instances} × {offer.provider} {offer.instance} in {offer.region}"
+    return f"with {instances}, {kind}, {_dated(as_of)}{_idle(bill, cost)}{caveat}"
+
+
+def _idle(bill: Bill, cost: Interval) -> str:
+    """Return what devices of complete instances cost that the layout does not use."""
+    if not bill.idle_devices:
+        return ""
+    paid = round(bill.instances * bill.offer.devices)
+    wasted = money(cost.middle * bill.idle_devices / paid)
+    return f"; {bill.idle_devices} of their {paid} devices are paid but idle, {wasted} of the cost"
 
 
 def _dated(as_of: str) -> str:

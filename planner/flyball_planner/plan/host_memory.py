@@ -1,10 +1,11 @@
 """The memory that a training needs on each host, beside the memory of its devices."""
 
+import math
 from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from flyball_planner.catalogue.hardware import DeviceKind
+from flyball_planner.catalogue.hardware import DeviceKind, TrainingMachine
 from flyball_planner.interval import Interval
 from flyball_planner.layouts.layout import Layouts
 from flyball_planner.memory.checkpoint_size import MASTER_BYTES, checkpoint_bytes, trained_parameters
@@ -25,6 +26,7 @@ WORKER = Interval(0.2e9, 0.5e9, 1.5e9)
 PREFETCHED = 2  # batches that each worker of torch's DataLoader holds ready
 UNEVEN = 2.0  # times the average share of a checkpoint that the fullest host writes; assumed
 TOKEN_BYTES = 8.0  # an index is a 64-bit integer
+CHIPS = 4  # of a host in a slice of TPU v4, v5p or several hosts of v5e (Google Cloud, "TPU architecture")
 ON_HOST = frozenset({DeviceKind.CPU, DeviceKind.UNIFIED})
 
 
@@ -43,7 +45,7 @@ def _verdict(needed: Interval, capacity: float | None) -> str:
 
 
 def _parts(subject: Subject, judged: JudgedLayout) -> Iterator[NamedAmount]:
-    devices = min(judged.machine.devices, judged.machine.devices_a_node)
+    devices = _on_a_host(judged.machine)
     yield NamedAmount("operating_system", SYSTEM)
     if judged.machine.device.kind in ON_HOST:
         yield NamedAmount("training", judged.driver)
@@ -56,12 +58,18 @@ def _parts(subject: Subject, judged: JudgedLayout) -> Iterator[NamedAmount]:
     if offloaded:
         yield NamedAmount("offloaded_states", Interval.around(offloaded, 0.1, 0.3))
     saved = checkpoint_bytes(subject, judged.training)
-    share = saved / judged.machine.nodes
+    share = saved / math.ceil(judged.machine.devices / devices)
     layout = judged.layout
     # A sharded checkpoint leaves each host with its share; a complete one is gathered by one host. Frameworks with
     # model parallelism write shards, which are as uneven as their pipeline stages.
     sharded = layout.tensor * layout.pipeline * layout.expert > 1
     yield NamedAmount("checkpoint_copy", Interval(0.0, share, min(saved, UNEVEN * share) if sharded else saved))
+
+
+def _on_a_host(machine: TrainingMachine) -> int:
+    """Return the devices of a host: those of a node, but a node of TPUs is a slice of many hosts."""
+    together = min(machine.devices, machine.devices_a_node)
+    return min(together, CHIPS) if machine.device.kind is DeviceKind.TPU else together
 
 
 def _loader(judged: JudgedLayout, devices: int) -> Iterator[NamedAmount]:

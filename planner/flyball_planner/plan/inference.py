@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from flyball_planner.catalogue.hardware import DeviceKind
 from flyball_planner.interval import Interval
 from flyball_planner.layouts.layout import Layouts, ParallelLayout
 from flyball_planner.layouts.rules import allowed
@@ -17,7 +18,7 @@ from flyball_planner.plan.judged_layout import JudgedLayout
 from flyball_planner.plan.plan import GenerationSection, InferenceSection
 from flyball_planner.plan.subject import Subject, trained_by_gradient
 from flyball_planner.specification.specification import InferenceChoice, Specification
-from flyball_planner.timing.forward_pass import forward_seconds, token_seconds
+from flyball_planner.timing.forward_pass import TokenTime, forward_seconds, token_seconds
 from flyball_planner.training import Training
 
 MOST_DEVICES = 8  # that hold one copy of a model for inference: those of a node
@@ -55,10 +56,15 @@ def inference(subject: Subject, judged: JudgedLayout, chosen: InferenceChoice | 
 
 
 def beyond_positions(specification: Specification) -> Iterator[str]:
-    """Yield a warning if generation has a longer context than the model's learned positions."""
+    """Yield a warning if samples or generation have more tokens than the model has learned positions."""
     subject, chosen = specification.subject, specification.inference
     known = subject.max_positions if isinstance(subject, TransformerShape) else 0
-    context = (chosen.context if chosen else None) or 0
+    context, trained = (chosen.context if chosen else None) or 0, specification.training.sequence
+    if known and trained > known:
+        yield (
+            f"training.sequence: {specification.model} has {known:,} learned positions; with {trained:,} tokens it "
+            "needs a longer table of them, which is not counted."
+        )
     if known and context > known:
         yield (
             f"inference.context: {specification.model} has {known:,} learned positions, so it cannot process "
@@ -111,6 +117,8 @@ def _generation(subject: Subject, judged: JudgedLayout, devices: int, sequences:
     read = _read(subject, weights, sequences) + cache
     found = token_seconds(subject, training, judged.machine, read, devices, belief)
     state = _state(subject, cache, training.sequence)
+    if judged.machine.device.kind is DeviceKind.TPU:  # XLA compiles a whole step, so no host launches kernels
+        found = TokenTime(found.engine, "memory bandwidth", found.engine)
     return GenerationSection(
         sequences=sequences,
         context_tokens=training.sequence,
@@ -118,7 +126,7 @@ def _generation(subject: Subject, judged: JudgedLayout, devices: int, sequences:
         seconds_per_token=found.seconds,
         tokens_per_second=sequences / found.seconds.middle,
         limited_by=found.limited_by,
-        engine_seconds_per_token=found.engine,
+        engine_seconds_per_token=None if found.engine == found.seconds else found.engine,
         weight_bytes=weights,
         key_value_cache_bytes=cache,
         key_value_cache_bytes_per_token=(cache - state) / (sequences * training.sequence),

@@ -38,6 +38,8 @@ def _usual(subject: Subject, training: Training) -> tuple[float, str]:
         rate = SGD_IMAGES * training.global_batch / SGD_BATCH
         return min(SGD_IMAGES, rate), "0.1 for 256 samples, in proportion to smaller batches (Goyal et al., 2017)"
     if not isinstance(subject, TransformerShape):
+        if subject.generation is not None:  # a language model
+            return recipe.learning_rate(subject.parameters), _as_gpt3(subject.parameters)
         return ADAM, "the usual rate of Adam (Kingma and Ba, 2015)"
     size = float(parameters(subject).total)
     if training.method is not Method.FULL:

@@ -45,6 +45,7 @@ from flyball_planner.plan.whole_run import WholeRun, whole_run_of
 from flyball_planner.plan.words import layout_in_short, layout_in_words, link_in_words
 from flyball_planner.precision import WIDTHS_BYTES
 from flyball_planner.specification.specification import Specification
+from flyball_planner.timing.expert_messages import expert_assumption
 from flyball_reports.figures import duration, percent, plural, size, spread
 
 
@@ -87,6 +88,7 @@ def make_plan(specification: Specification) -> Plan:
                 (
                     *specification.assumptions,
                     *_assumptions(specification, whole),
+                    *filter(None, [expert_assumption(subject, judged.training, judged.layout)]),
                     *_of_wider_machines(specification),
                 )
             )
@@ -245,8 +247,14 @@ def _assumptions(specification: Specification, whole: WholeRun) -> Iterator[str]
     if isinstance(specification.subject, ModelCost):
         yield from specification.subject.assumptions
     if whole.checkpoint_bytes:
-        interval, saved = duration(whole.checkpoint_seconds_between), size(whole.checkpoint_bytes)
-        yield f"a checkpoint of {saved} every {interval}: the interval that costs least with the expected failures"
+        between, saved = whole.checkpoint_seconds_between, size(whole.checkpoint_bytes)
+        rest = "the interval that costs least with the expected failures"
+        if whole.steps_alone is None or between < whole.steps_alone.middle:
+            yield f"a checkpoint of {saved} every {duration(between)}: {rest}"
+        else:
+            yield f"a checkpoint of {saved} at the end: no earlier one costs less than the expected failures"
+    if whole.unplanned_loading:
+        yield "images are loaded as slowly as in published trainings; the section `loading` plans it instead"
 
 
 def _of_wider_machines(specification: Specification) -> Iterator[str]:

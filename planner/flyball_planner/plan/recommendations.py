@@ -103,15 +103,19 @@ def _gain(change: TrainingChange, before: JudgedLayout, after: JudgedLayout) -> 
 
 
 def on_adaptation(subject: Subject, judged: JudgedLayout) -> Iterator[PlanRecommendation]:
-    """Recommend LoRA and QLoRA where the training of all weights does not surely fit and theirs does."""
+    """Recommend LoRA and QLoRA where the training of all weights does not surely fit, but theirs does or may."""
     if not trained_by_gradient(subject) or judged.verdict == FITS:
         return
     device, constants = judged.machine.device, judged.context.learned.constants
-    for each in adaptations(subject, judged.training, judged.layout, device, constants):
-        if each.fit is Fit.YES:
+    every = adaptations(subject, judged.training, judged.layout, device, constants)
+    found = [each for each in every if each.needed_bytes <= device.memory_bytes]
+    best = next((fit for fit in (Fit.YES, Fit.UNCERTAIN) if any(each.fit is fit for each in found)), None)
+    effect = "the training then fits" if best is Fit.YES else "it is uncertain whether the training then fits"
+    for each in found:
+        if each.fit is best:
             because = f"the fullest device then needs {size(each.needed_bytes)} of {size(device.memory_bytes)}"
             also = f", with {', '.join(each.also)}" if each.also else ""
-            yield PlanRecommendation(each.what[:1].upper() + each.what[1:] + also, because, "the training then fits")
+            yield PlanRecommendation(each.what[:1].upper() + each.what[1:] + also, because, effect)
 
 
 def on_size(subject: Subject, training: Training, tokens_per_parameter: float | None) -> tuple[PlanRecommendation, ...]:

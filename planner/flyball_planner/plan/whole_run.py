@@ -8,6 +8,7 @@ from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.flops import flops_of_sample
 from flyball_planner.plan.judged_layout import JudgedLayout
 from flyball_planner.plan.subject import Subject, trained_by_gradient
+from flyball_planner.timing.overrun import takes_images
 from flyball_planner.timing.training_run import Habits, energy_joules, whole_run
 from flyball_planner.training import Training
 
@@ -27,6 +28,7 @@ class WholeRun(Struct, frozen=True):
     power_watts: float | None  # per device
     checkpoint_bytes: float
     checkpoint_seconds_between: float
+    unplanned_loading: bool  # the overrun contains the loading of images
 
 
 def whole_run_of(subject: Subject, judged: JudgedLayout) -> WholeRun:
@@ -35,13 +37,16 @@ def whole_run_of(subject: Subject, judged: JudgedLayout) -> WholeRun:
     gradient = trained_by_gradient(subject)
     steps = -(-training.samples // training.global_batch) if gradient else 1
     saved = checkpoint_bytes(subject, training) if gradient else 0.0
+    measured = judged.context.learned.belief is not None
+    images = judged.loaded is None and takes_images(subject)
     run = whole_run(
         judged.step,
         steps,
         judged.machine,
         judged.mfu if judged.mfu is not None else 1.0,
         _habits(saved, judged),
-        measured=judged.context.learned.belief is not None,
+        measured=measured,
+        images=images,
     )
     known_power = judged.machine.device.power_watts is not None
     # A fit is a single call, without a start of the framework, checkpoints or restarts.
@@ -58,6 +63,7 @@ def whole_run_of(subject: Subject, judged: JudgedLayout) -> WholeRun:
         power_watts=run.device_watts if known_power else None,
         checkpoint_bytes=saved,
         checkpoint_seconds_between=run.checkpoint_seconds_between,
+        unplanned_loading=images and not measured and gradient,
     )
 
 

@@ -40,6 +40,7 @@ def layout_in_short(layout: ParallelLayout) -> str:
         ("DP", layout.data),
         ("TP", layout.tensor),
         ("PP", layout.pipeline),
+        ("V", layout.interleave),
         ("CP", layout.context),
         ("EP", layout.expert),
     )

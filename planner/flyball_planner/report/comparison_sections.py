@@ -7,6 +7,7 @@ from flyball_reports.section import ReportTable, Section
 
 _SHOWN_OFFERS = 8
 TWO_TABLES = "The first table varies the number of devices, the second the batch."
+WITHOUT_MEMORY = "The training does not fit: these are the costs that it would have with enough memory."
 EFFICIENCY = "Efficiency is the speed per device, relative to the first row of a table."
 
 
@@ -53,7 +54,8 @@ def cost(plan: Plan, *, verbose: bool = False) -> Section:
         )
         for each in shown
     )
-    text = [_device_time(plan.cost.device_hours)]
+    text = [WITHOUT_MEMORY] if plan.memory.verdict == "does not fit" else []
+    text.append(_device_time(plan.cost.device_hours))
     if plan.cost.cost_usd is not None:
         text.append(f"{spread(plan.cost.cost_usd, money)}, {plan.cost.price_basis}.")
     else:

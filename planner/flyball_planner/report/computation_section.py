@@ -2,11 +2,12 @@
 
 from flyball_planner.plan.plan import Plan
 from flyball_planner.report.part_names import limit_name
-from flyball_planner.report.part_rows import ends, part_rows
+from flyball_planner.report.part_rows import ends, part_rows, supposed
 from flyball_reports.figures import count, duration, figure, percent, rate, spread
 from flyball_reports.section import ReportTable, Section
 
 NOTICED = 1.005  # overrun from which on it is shown
+LEAST_SHARE = 0.01  # per cent
 OPERATOR_HEADS = ("Operator", "Kind", "FLOP per byte", "Best speed", "Share of time")
 
 
@@ -26,9 +27,10 @@ def computation(plan: Plan, *, verbose: bool = False) -> Section:
 def _run_rows(plan: Plan) -> tuple[tuple[str, str], ...]:
     computed = plan.computation
     alone = computed.steps_alone_seconds
+    whole = f"{computed.estimated_train_time_human} ({ends(computed.estimated_train_seconds)})"
     goodput = f"{computed.goodput_percent:.0f} % of the time goes to steps at their full pace"
     return (
-        ("Complete run", f"{computed.estimated_train_time_human} ({ends(computed.estimated_train_seconds)})"),
+        ("Complete run", supposed(plan, whole)),
         ("Steps alone", spread(alone, duration) if alone is not None else ""),
         ("Beyond the steps", _beyond(plan)),
         ("Goodput", goodput if plan.training.optimizer else ""),
@@ -92,12 +94,21 @@ def _utilisation(plan: Plan) -> str:
     computed = plan.computation
     named = (
         ("of the peak rate (MFU)", computed.mfu_percent),
-        ("with recomputation (HFU)", computed.hfu_percent),
+        ("with recomputation (HFU)", _if_differs(computed.hfu_percent, computed.mfu_percent)),
         ("of the 16-bit peak", computed.wide_mfu_percent),
     )
-    return ", ".join(
-        f"{value:.2g} % {name}" if value < 1 else f"{value:.1f} % {name}" for name, value in named if value
-    )
+    return ", ".join(f"{_share(value)} {name}" for name, value in named if value)
+
+
+def _if_differs(value: float | None, other: float | None) -> float | None:
+    """Return a share unless it is the other one: without recomputation, both utilisations are equal."""
+    return None if value is None or other is None or _share(value) == _share(other) else value
+
+
+def _share(percentage: float) -> str:
+    if percentage < LEAST_SHARE:
+        return f"less than {LEAST_SHARE} %"
+    return f"{percentage:.2g} %" if percentage < 1 else f"{percentage:.1f} %"
 
 
 def _operators(plan: Plan) -> tuple[tuple[str, ...], ...]:

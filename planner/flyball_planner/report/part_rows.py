@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from flyball_planner.interval import Interval
-from flyball_planner.plan.plan import NamedAmount
+from flyball_planner.plan.plan import NamedAmount, Plan
 from flyball_planner.report.part_names import part_name
 from flyball_reports.figures import duration, percent, spread
 
@@ -23,6 +23,14 @@ def part_rows(
         )
         for each in sorted(shown, key=lambda each: -each.amount.middle)
     )
+
+
+NOT_RUNNING = "does not run; with enough memory "
+
+
+def supposed(plan: Plan, figures: str) -> str:
+    """Return time or cost of a plan; of one that does not fit, it is only what it would be with enough memory."""
+    return (NOT_RUNNING if plan.memory.verdict == "does not fit" else "") + figures
 
 
 def ends(interval: Interval) -> str:

@@ -5,7 +5,7 @@ from flyball_planner.report.comparison_sections import cost, scaling
 from flyball_planner.report.computation_section import computation
 from flyball_planner.report.input_sections import calibration, loading
 from flyball_planner.report.part_names import limit_name
-from flyball_planner.report.part_rows import ends, part_rows
+from flyball_planner.report.part_rows import ends, part_rows, supposed
 from flyball_planner.report.use_sections import host, inference
 from flyball_reports.figures import count, duration, energy, figure, money, plural, rate, size, spread
 from flyball_reports.section import ReportTable, Section
@@ -15,8 +15,8 @@ _WITHOUT_DRIVER = frozenset({"cpu", "unified"})  # kinds of devices whose memory
 _SHOWN_ALTERNATIVES = 5
 _NEARLY_FULL = 50.0  # per cent of the memory from which on a change that frees memory is worth a sentence
 SHORT_FORMS = (
-    "In the tables, DP8 means 8-way data parallel (TP tensor, PP pipeline, CP context, EP expert), and mb4 a "
-    "micro-batch of 4 samples."
+    "In the tables, DP8 means 8-way data parallel (TP tensor, PP pipeline, CP context, EP expert), V2 two chunks per "
+    "pipeline stage, and mb4 a micro-batch of 4 samples."
 )
 
 
@@ -46,15 +46,22 @@ def summary(plan: Plan) -> Section:
     """Return the summary: time, cost, memory, bottleneck and energy."""
     computed, held = plan.computation, plan.memory
     rows = [
-        ("Time", _time(plan)),
-        ("Memory", f"{held.verdict}: {held.utilization_percent:.0f} % of {size(held.capacity_bytes)} per device"),
+        ("Time", supposed(plan, _time(plan))),
+        (
+            "Memory",
+            f"{held.verdict}: {_percent_of(held.utilization_percent)} of {size(held.capacity_bytes)} per device",
+        ),
         ("Limited by", limit_name(computed.bottleneck)),
     ]
     if plan.cost.cost_usd is not None:
-        rows.insert(1, ("Cost", f"{spread(plan.cost.cost_usd, money)}, {plan.cost.price_basis}"))
+        rows.insert(1, ("Cost", supposed(plan, f"{spread(plan.cost.cost_usd, money)}, {plan.cost.price_basis}")))
     if computed.energy_kilowatt_hours is not None:
-        rows.append(("Energy", spread(computed.energy_kilowatt_hours, energy)))
+        rows.append(("Energy", supposed(plan, spread(computed.energy_kilowatt_hours, energy))))
     return Section("", tables=(ReportTable(tuple(rows)),), tone=_TONES.get(held.verdict, "plain"))
+
+
+def _percent_of(used: float) -> str:
+    return "less than 1 %" if 0 < used < 1 else f"{used:.0f} %"
 
 
 def _time(plan: Plan) -> str:

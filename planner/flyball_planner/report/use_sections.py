@@ -21,7 +21,7 @@ def inference(plan: Plan) -> Section:
         (f"{found.batch:,} samples together" if found.batch > 1 else "", _batch(found)),
     ]
     if found.generation is not None:
-        rows += _generation(found.generation)
+        rows += _generation(found.generation, plan.hardware.kind)
     text = f"Predictions by the trained model on {where}, which holds it completely."
     return Section("Inference", (text,), (ReportTable(tuple(row for row in rows if row[0])),))
 
@@ -30,7 +30,7 @@ def _batch(found: InferenceSection) -> str:
     return f"{spread(found.seconds_per_batch, duration)}, {figure(found.samples_per_second)} samples per second"
 
 
-def _generation(found: GenerationSection) -> list[tuple[str, str]]:
+def _generation(found: GenerationSection, kind: str) -> list[tuple[str, str]]:
     cache = f"{size(found.key_value_cache_bytes)} for {plural(found.context_tokens, 'token')} of context"
     each = f"{size(found.key_value_cache_bytes_per_token)} per token"
     name = "Keys and values (KV cache)"
@@ -38,7 +38,8 @@ def _generation(found: GenerationSection) -> list[tuple[str, str]]:
         name, cache, each = "State of the sequences", size(found.key_value_cache_bytes), "the same for any context"
     pace = f"{spread(found.seconds_per_token, duration)}, {figure(found.tokens_per_second)} per second"
     engine = found.engine_seconds_per_token
-    quick = f"with CUDA graphs {spread(engine, duration)}" if engine is not None else ""
+    how = "CUDA graphs" if kind == "gpu" else "a compiled engine"
+    quick = f"with {how} {spread(engine, duration)}" if engine is not None else ""
     several = f"{plural(found.most_sequences, 'sequence')} of this length fit at once" if found.most_sequences else ""
     return [
         ("Prompt of the full context", spread(found.prefill_seconds, duration)),

@@ -1,1 +1,1 @@
-"""Specifications in YAML: what to plan, with all mistakes reported by line."""
+"""Specifications in YAML, JSON and TOML: what to plan, with all mistakes reported by line."""

@@ -32,8 +32,8 @@ SECTIONS: Mapping[str, str] = {
 GROUPS = frozenset({
     "spec", "specification", "params", "parameters", "config", "configuration", "architecture", "hyperparameters",
     "hyper_parameters", "hparams", "optimization", "optimizer", "optimiser", "scheduler", "lr_scheduler", "lora",
-    "peft", "peft_config", "lora_config", "quantization_config", "bnb_config", "bitsandbytes", "args", "arguments",
-    "options", "settings",
+    "peft", "peft_config", "lora_config", "quantization_config", "bnb_config", "bitsandbytes", "zero_optimization",
+    "args", "arguments", "options", "settings",
 })  # fmt: skip
 """Names of groups whose keys belong to the section around them."""
 
@@ -42,10 +42,11 @@ _SAME: Mapping[str, str] = {
     "title": "name experiment experiment_name run_name project",
     "training.batch_size": "batch global_batch_size global_batch train_batch_size total_batch_size minibatch_size "
                            "mini_batch_size batch_size_total",
-    "training.sequence": "seq_len sequence_len seq_length sequence_length max_seq_len max_seq_length context_length "
-                         "max_sequence_length context_size block_size max_length cutoff_len",
+    "training.sequence": "seq seq_len sequence_len seq_length sequence_length max_seq_len max_seq_length "
+                         "context_length max_sequence_length context_size block_size max_length cutoff_len",
     "training.epochs": "num_epochs n_epochs max_epochs num_train_epochs train_epochs",
-    "training.samples": "n n_samples num_samples dataset_size num_examples n_examples train_samples",
+    "training.samples": "n n_samples num_samples dataset_size num_examples n_examples train_samples num_train_samples "
+                        "num_train_examples",
     "training.tokens": "num_tokens n_tokens total_tokens train_tokens training_tokens max_tokens token_budget",
     "training.steps": "max_steps num_steps total_steps train_steps n_steps training_steps max_iters train_iters "
                       "iterations max_iterations",
@@ -68,14 +69,17 @@ _SAME: Mapping[str, str] = {
                                  "gpus_per_machine",
     "hardware.nodes": "num_nodes n_nodes nnodes machines num_machines",
     "hardware.network": "interconnect fabric inter_node_network",
-    "hardware.host_memory_gb": "ram_gb mem_gb system_memory_gb host_ram_gb cpu_memory_gb",
+    "hardware.memory_gb": "vram vram_gb memory gpu_memory gpu_memory_gb device_memory device_memory_gb gpu_ram",
+    "hardware.host_memory_gb": "ram ram_gb mem_gb system_memory_gb host_ram_gb cpu_memory_gb",
     "hardware.host_cores": "cpu_cores cores n_cores num_cores vcpus",
     "hardware.efficiency": "utilization utilisation efficiency_factor compute_efficiency mfu",
-    "layout.tensor": "tensor_parallel tensor_parallel_size tensor_model_parallel_size tp tp_size tp_degree",
+    "layout.tensor": "tensor_parallel tensor_parallel_size tensor_model_parallel_size tensor_parallel_degree tp "
+                     "tp_size tp_degree",
     "layout.pipeline": "pipeline_parallel pipeline_parallel_size pipeline_model_parallel_size pp pp_size pp_degree "
-                       "pipeline_stages",
-    "layout.context": "context_parallel context_parallel_size cp cp_size cp_degree",
-    "layout.expert": "expert_parallel expert_parallel_size expert_model_parallel_size ep ep_size ep_degree",
+                       "pipeline_parallel_degree pipeline_stages",
+    "layout.context": "context_parallel context_parallel_size context_parallel_degree cp cp_size cp_degree",
+    "layout.expert": "expert_parallel expert_parallel_size expert_parallel_degree expert_model_parallel_size ep "
+                     "ep_size ep_degree",
     "layout.data": "data_parallel data_parallel_size dp dp_size dp_degree replicas",
     "inference.batch_size": "batch requests concurrency concurrent_requests",
     "inference.context": "context_length seq_len sequence sequence_length max_seq_len max_length max_tokens",
@@ -94,6 +98,12 @@ _SAME: Mapping[str, str] = {
     "report.recommendations": "include_recommendations",
     "report.verbose": "detailed_breakdown detailed include_details breakdown",
 }  # fmt: skip
+
+MODEL_NAMES = (
+    "model_name", "model_id", "model_name_or_path", "pretrained_model", "pretrained_model_name_or_path", "base_model",
+    "base_model_name_or_path",
+)  # fmt: skip
+"""Names of `model.name` that may also be at the top level of a file."""
 
 ON, OFF = ("true", "yes", "on"), ("false", "no", "off", "none")
 
@@ -137,12 +147,16 @@ _FLAGS: Mapping[str, Mapping[str, Alias]] = {
         "batch_size_per_device": Alias("choices.micro_batch"),
         "micro_batch_size": Alias("choices.micro_batch"),
         "micro_batch": Alias("choices.micro_batch"),
+        "local_batch_size": Alias("choices.micro_batch"),
+        "train_micro_batch_size_per_gpu": Alias("choices.micro_batch"),
         "gradient_checkpointing": Alias("choices.checkpointing", _flag("full", "none")),
         "activation_checkpointing": Alias("choices.checkpointing", _flag("full", "none")),
         "checkpointing": Alias("choices.checkpointing", _flag("full", "none")),
         "zero_stage": Alias("choices.sharding", STAGES),
         "zero": Alias("choices.sharding", STAGES),
         "deepspeed_stage": Alias("choices.sharding", STAGES),
+        "deepspeed": Alias("choices.sharding", STAGES),
+        "stage": Alias("choices.sharding", STAGES),  # of zero_optimization
         "fsdp": Alias("choices.sharding", _SHARDED),
         "strategy": Alias("choices.sharding", _SHARDED),
     },
@@ -159,7 +173,7 @@ _FLAGS: Mapping[str, Mapping[str, Alias]] = {
     },
     "model": {
         name: Alias("model.name", weak=True)
-        for name in ("type", "kind", "model_name", "model_type", "model", "family", "architecture")
+        for name in ("type", "kind", "model_type", "model", "family", "architecture", *MODEL_NAMES)
     },
     "hardware": {
         "name": Alias("hardware.device"),
@@ -195,7 +209,8 @@ _IDLE = """
     split dataloader_num_workers num_workers dataloader_pin_memory pin_memory group_by_length packing
     ddp_find_unused_parameters logging wandb tensorboard tracking evaluation checkpoint checkpoints callbacks paths
     env environment debug profiler currency enabled driver cuda_version os source url path file cache_dir
-    trust_remote_code tokenizer use_cache
+    trust_remote_code tokenizer use_cache overlap_comm contiguous_gradients reduce_scatter reduce_bucket_size
+    allgather_partitions allgather_bucket_size steps_per_print wall_clock_breakdown
 """
 IDLE = frozenset(_IDLE.split())
 """Keys that do not change an estimate. They are listed among the assumptions."""

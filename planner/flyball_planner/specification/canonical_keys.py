@@ -3,16 +3,16 @@
 Each value keeps its line, and each moved key the name that its author wrote, so that messages show these.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from flyball_planner.models.spellings import plain, value_of
-from flyball_planner.specification.aliases import GROUPS, SECTIONS, Alias, aliases, idle, words_of
+from flyball_planner.specification.aliases import GROUPS, MODEL_NAMES, SECTIONS, Alias, aliases, idle, words_of
 from flyball_planner.specification.keys import FILE
 from flyball_planner.specification.keys import SECTIONS as KEYS
-from flyball_reports.errors import suggestion
+from flyball_reports.errors import nearest, suggestion
 from flyball_reports.specification.problems import Problem, unknown
 from flyball_reports.specification.source_value import SourceValue
 
@@ -28,6 +28,8 @@ DATASET = "dataset"
 DATASET_IDLE = frozenset({"name", "type", "format", "kind"})
 ANYWHERE = ("training", "hardware", "layout", "cost")
 """Sections whose keys may also be at the top level of a file."""
+MISSPELT = 0.75
+"""Share of equal letters from which on an unknown section is read as the one that its name resembles."""
 
 Values = Mapping[str, SourceValue]
 
@@ -51,8 +53,9 @@ class Canonical(Struct, frozen=True):
 
 def canonical(root: SourceValue) -> Canonical:
     """Return a specification in the planner's own keys."""
-    builder = _Builder()
-    for name, entry in (root.value if isinstance(root.value, dict) else {}).items():
+    sections = root.value if isinstance(root.value, dict) else {}
+    builder = _Builder(sections.keys())
+    for name, entry in sections.items():
         builder.add_section(name, entry)
     return builder.result(root.line)
 
@@ -60,7 +63,8 @@ def canonical(root: SourceValue) -> Canonical:
 class _Builder:
     """Collects values by section, and what cannot be placed."""
 
-    def __init__(self) -> None:
+    def __init__(self, given: Collection[str]) -> None:
+        self.given = given
         self.values: dict[str, dict[str, SourceValue]] = {}
         self.others: dict[str, SourceValue] = {}  # top-level values without keys
         self.lines: dict[str, int] = {}
@@ -76,7 +80,7 @@ class _Builder:
         elif name in {key.name for key in FILE}:
             self.others[name] = entry
         elif plain(name) in GROUPS and isinstance(entry.value, dict):
-            self._walk("training", name, entry.value)
+            self._walk_group("training", name, plain(name), entry.value)
         else:
             self._add_flat(name, entry)
 
@@ -111,12 +115,23 @@ class _Builder:
         """Add a top-level key that belongs into a section."""
         if alias := aliases("").get(plain(name)):
             self.others.setdefault(alias.target, entry)
-        elif not isinstance(entry.value, dict) and any(self._find_flat(each, name, entry) for each in ANYWHERE):
+        elif (not isinstance(entry.value, dict) or "enabled" in entry.value) and any(
+            self._find_flat(each, name, entry) for each in ANYWHERE
+        ):
             return
+        elif plain(name) in MODEL_NAMES:
+            self.weak.append((aliases(OPEN)[plain(name)], entry, name))
         elif idle(name):
             self.idle.append(name)
         else:
             self._unknown("", name, name, entry)
+            self._add_misspelt(name, entry)
+
+    def _add_misspelt(self, name: str, entry: SourceValue) -> None:
+        """Read an unknown section as the one that it resembles, so that its own faults are reported too."""
+        section = nearest(name, KEYS, least=MISSPELT)
+        if section and section not in self.given:
+            self._add_known(section, name, entry)
 
     def _find_flat(self, section: str, name: str, entry: SourceValue) -> bool:
         alias = aliases(section).get(plain(name))
@@ -177,6 +192,8 @@ class _Builder:
         return alias is not None
 
     def _alias(self, alias: Alias, entry: SourceValue, path: str) -> None:
+        if alias.words and isinstance(entry.value, dict) and "enabled" in entry.value:  # as DeepSpeed has it
+            entry = entry.value["enabled"]
         value = _reworded(entry, alias.words or {})
         if alias.words and value.value is None:
             return

@@ -1,19 +1,26 @@
 """The section `hardware`: a device by name, and the machines around it."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
 from msgspec.structs import replace
 
-from flyball_planner.catalogue.devices import find_profile
-from flyball_planner.catalogue.hardware import ComputeDevice, TrainingMachine
+from flyball_planner.catalogue.devices import SIZE, find_profile, is_added
+from flyball_planner.catalogue.hardware import ComputeDevice, DeviceKind, TrainingMachine
 from flyball_planner.catalogue.machines import machine
 from flyball_planner.catalogue.names import words
 from flyball_reports.errors import InputError, read_fault
 from flyball_reports.specification.sections import SpecificationFaults
 
 GIB = 1024.0**3
+COUNTED = re.compile(
+    r"(?P<before>[1-9]\d{0,5})\s*[x×]\s*(?P<of>\D.*)|(?P<name>.+?)\s+[x×]\s*(?P<after>[1-9]\d{0,5})", re.IGNORECASE
+)
+"""A number of devices with their name, as people write them."""
+SAME_SIZE = 0.1  # people round, and count in powers of ten
+SHARED_MEMORY = frozenset({DeviceKind.CPU, DeviceKind.UNIFIED})
 
 
 def own_devices(
@@ -40,11 +47,15 @@ def read_machine(
     values: Mapping[str, Any], faults: SpecificationFaults, own: Sequence[ComputeDevice] = ()
 ) -> TrainingMachine | None:
     """Return the machine; nothing if it has a fault, which is reported. Devices of its `own` come first."""
-    name = values.get("device")
-    if name is None or faults.has("hardware.hardware_file"):
+    if values.get("device") is None or faults.has("hardware.hardware_file"):
         return None
-    device = next((each for each in own if words(each.name) == words(name)), None)
+    if _named(values["device"], own) is None and not is_added(values["device"]):
+        values = _sized(_counted(values, faults))
+    name = values["device"]
+    device = _named(name, own)
     found = _machine(device or name, values, faults)
+    if found is not None and "memory_gb" in values:
+        found = _of_memory(name, found, values, faults)
     if found is None:
         return None
     memory = values["host_memory_gb"] * GIB if "host_memory_gb" in values else found.host_memory_bytes
@@ -55,6 +66,50 @@ def read_machine(
     if "efficiency" in values:
         found = replace(found, device=replace(found.device, efficiency=values["efficiency"]))
     return replace(found, host_memory_bytes=memory, host_cores=cores)
+
+
+def _named(name: str, own: Sequence[ComputeDevice]) -> ComputeDevice | None:
+    return next((each for each in own if words(each.name) == words(name)), None)
+
+
+def _counted(values: Mapping[str, Any], faults: SpecificationFaults) -> Mapping[str, Any]:
+    """Separate the number of devices from a name such as 8xH100; beside `nodes` it is that of one machine."""
+    found = COUNTED.fullmatch(values["device"].strip())
+    if found is None:
+        return values
+    name, number = found["of"] or found["name"], int(found["before"] or found["after"])
+    key = "devices_per_node" if "nodes" in values and "devices" not in values else "devices"
+    if values.get(key, number) != number:
+        faults.add(f"hardware.{key}", f"{values[key]} contradicts {values['device']}; keep one of them")
+    return {key: number, **values, "device": name}
+
+
+def _sized(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Separate the memory from the name of a chip that may have any, such as M3 Max 64GB."""
+    name = values["device"]
+    size, bare = SIZE.search(name), SIZE.sub("", name).strip()
+    if size is None or not bare or "memory_gb" in values or _known(name):
+        return values
+    if not _known(bare) or machine(bare).device.kind not in SHARED_MEMORY:
+        return values
+    return {**values, "device": bare, "memory_gb": float(size["gigabytes"])}
+
+
+def _of_memory(
+    name: str, found: TrainingMachine, values: Mapping[str, Any], faults: SpecificationFaults
+) -> TrainingMachine | None:
+    """Return the machine with the variant of its device that has this memory; a shared memory may have any size."""
+    device, wanted = found.device, values["memory_gb"]
+    if abs(wanted * GIB - device.memory_bytes) <= SAME_SIZE * device.memory_bytes:
+        return found
+    if device.kind in SHARED_MEMORY:
+        return replace(found, device=replace(device, memory_bytes=wanted * GIB), host_memory_bytes=wanted * GIB)
+    variant = f"{SIZE.sub('', name)} {wanted:g}GB"
+    if _known(variant):
+        return _machine(variant, values, faults)
+    own = "name another device, or describe yours in a hardware_file"
+    faults.add("hardware.memory_gb", f"{device.name} has {device.memory_bytes / GIB:g} GB, not {wanted:g}; {own}")
+    return None
 
 
 def _machine(

@@ -13,6 +13,7 @@ from flyball_reports.specification.value_readers import (
     anything,
     choice,
     flag,
+    gigabytes,
     integer,
     many,
     member,
@@ -106,6 +107,7 @@ HARDWARE = (
     SectionKey(
         "hardware_file", text(), "file with your own devices, beside this one; docs/hardware.md shows its format"
     ),
+    SectionKey("memory_gb", gigabytes(), "memory of one device, where its name leaves it open"),
     SectionKey("devices", integer(at_most=MOST_DEVICES), "number of devices"),
     SectionKey("devices_per_node", integer(at_most=4096), "devices per machine"),
     SectionKey("nodes", integer(at_most=MOST_DEVICES), "number of machines, if devices is not given"),
@@ -115,7 +117,7 @@ HARDWARE = (
         "share of the peak rate that matrix products reach; default: estimated by their sizes",
     ),
     SectionKey("network", text(), "network between machines, such as 400 Gbit/s InfiniBand"),
-    SectionKey("host_memory_gb", number(above=0), "memory of one machine"),
+    SectionKey("host_memory_gb", gigabytes(), "memory of one machine"),
     SectionKey("host_cores", integer(at_most=65536), "processor cores of one machine"),
 )
 

@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from flyball_planner.models.families import find_family, model_names
-from flyball_planner.models.spellings import key_of, value_of
+from flyball_planner.models.families import LIBRARIES, find_family, model_names
+from flyball_planner.models.spellings import key_of, plain, value_of
 from flyball_planner.models.transformer.shape import TransformerKind, TransformerShape
 from flyball_planner.specification.aliases import idle
 from flyball_planner.specification.keys import MODEL, TRAINING
@@ -63,6 +63,8 @@ def _of_name(keys: Mapping[str, SourceValue], sequence: int | None, faults: Spec
     except InputError:
         return _named(name, keys, sequence, faults)
     given = {key: entry.plain for key, entry in keys.items() if key not in {"name", "huggingface", "shape"}}
+    if plain(name) in LIBRARIES and "library" in family.specification.__struct_fields__:
+        given = {"library": plain(name), **given}
     return read_family(family, given, sequence, faults)
 
 
@@ -78,7 +80,8 @@ def _named(
         subject = named_subject(name, training.values.get("sequence") or sequence)
     except InputError:
         del faults.problems[before:]  # which keys are right depends on the model
-        faults.add("model.name", f"{unknown('model', name, (*model_names(), *known_names()))}; {OWN_MODELS}")
+        message = unknown("model", name, (*model_names(), *known_names()))
+        faults.add("model.name", f"{message}{'' if message.endswith('?') else ';'} {OWN_MODELS}")
         return None
     return Model(name, subject, training.values, training.written, training.idle)
 

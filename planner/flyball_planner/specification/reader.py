@@ -20,7 +20,7 @@ from flyball_planner.specification.remarks import remarks
 from flyball_planner.specification.specification import InferenceChoice, PriceChoice, ReportChoice, Specification
 from flyball_planner.specification.training import Subject, complete
 from flyball_reports.specification.document import read_document
-from flyball_reports.specification.problems import SpecificationError
+from flyball_reports.specification.problems import Problem, SpecificationError
 from flyball_reports.specification.sections import SpecificationFaults, read_section
 from flyball_reports.specification.source_value import SourceValue
 
@@ -29,9 +29,15 @@ Files = Callable[[str], str]
 
 Values = dict[str, dict[str, Any]]
 
+OF_CONFIG = frozenset({"model_type", "architectures"})
+CONFIG_FILE = (
+    "this is the configuration of a model, not a specification; name it in one (model: {huggingface: config.json}) "
+    "that also has the sections hardware and training; `flyball examples` writes examples"
+)
+
 
 def read_specification(text: str, file: str = "specification", files: Files | None = None) -> Specification:
-    """Read a specification in YAML. `files` opens the files that it refers to."""
+    """Read a specification in YAML, or in TOML if `file` ends in .toml. `files` opens the files that it refers to."""
     return read_entry(read_document(text, file), file, files)
 
 
@@ -39,6 +45,8 @@ def read_entry(
     root: SourceValue, file: str = "specification", files: Files | None = None, subject: Subject | None = None
 ) -> Specification:
     """Read a specification from values; a `subject` replaces the section `model`."""
+    if isinstance(root.value, dict) and root.value.keys() >= OF_CONFIG and not root.value.keys() & SECTIONS.keys():
+        raise SpecificationError([Problem(0, "", CONFIG_FILE)], file)
     own = canonical(root)
     faults = SpecificationFaults([], own.root)
     sections = own.root.value if isinstance(own.root.value, dict) else {}

@@ -143,10 +143,7 @@ def _check_missing(row: Row, line: int, measured: Mapping[str, Any], found: Spec
 def _rows(content: str, file: str) -> Sequence[tuple[Row, int]]:
     if PurePath(file).suffix.casefold() == ".csv":
         return [(row, line) for line, row in table_rows(content, file)]
-    spaced = (
-        content.replace("\t", " ") if PurePath(file).suffix.casefold() == ".json" else content
-    )  # YAML does not allow tabs
-    root = read_document(spaced, file)
+    root = read_document(content, file)
     runs = root.value.get("runs") if isinstance(root.value, dict) else None
     if runs is None or not isinstance(runs.value, list):
         raise SpecificationError([Problem(root.line, "runs", "expected a list of runs under this key")], file)

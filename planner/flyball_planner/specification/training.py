@@ -149,6 +149,7 @@ def _samples(
     if "tokens" in values:
         return max(1, round(float(values["tokens"]) * epochs / sequence))
     if "steps" in values:
+        assumed += ["epochs: not used beside steps"] * ("epochs" in values)
         return int(values["steps"]) * batch
     if "samples" in values:
         return max(1, round(float(values["samples"]) * epochs))
@@ -157,6 +158,8 @@ def _samples(
         if not subject.samples:
             assumed.append("no number of samples given: one optimizer step")
         return max(1, round(subject.samples * passes)) if subject.samples else batch
+    if "epochs" in values:
+        assumed.append("epochs: not used, because neither samples nor tokens of an epoch are given")
     tokens = TOKENS_A_PARAMETER * parameters(subject).active
     assumed.append(f"no length given: {TOKENS_A_PARAMETER:g} tokens per parameter (Hoffmann et al., 2022)")
     return max(1, round(tokens / sequence))

@@ -23,9 +23,11 @@ class Coefficients(Struct, frozen=True):
 
     matmul: Coefficient  # share of the best product's rate that products reach in a training
     ramp: Coefficient  # waves of tiles lost while the device fills and drains
+    tile: Coefficient  # seconds to begin and to write one tile of a product
     unaligned: Coefficient  # remaining share of the speed if an edge is not a multiple of 64
     convolution: Coefficient  # share of a product's speed that a convolution reaches
     grouped: Coefficient  # the same for experts' products
+    copying: Coefficient  # passes over the copies of tokens for experts: sorted, sent, sorted back and summed
     attention: Coefficient  # share of the best product's rate that flash attention reaches
     batched: Coefficient  # the same for attention products that are computed head by head
     memory: Coefficient  # share of the memory's bandwidth

@@ -24,6 +24,14 @@ class RankGroup(Struct, frozen=True):
     stride: Column  # 1: consecutive devices; 8: every eighth device
 
 
+class Routing(Struct, frozen=True):
+    """The experts of a token. Some routers choose them from few groups of neighbours (DeepSeek-V3: 4 of 8)."""
+
+    copies: Column  # experts per token
+    groups: Column  # of experts, of equal size; 1 without groups
+    chosen: Column  # groups of a token
+
+
 def nodes_of(group: RankGroup, fabric: Fabric) -> Column:
     """Return the number of nodes that a group covers."""
     span = group.ranks * group.stride
@@ -74,18 +82,31 @@ def ring_wait(group: RankGroup, fabric: Fabric) -> Column:
     return np.where(group.ranks > 1, wait, 0.0)
 
 
-def all_to_all(size: Column, copies: Column, group: RankGroup, fabric: Fabric) -> Column:
-    """Return the time in which every rank sends `size` bytes to `copies` others anywhere.
+def all_to_all(size: Column, routing: Routing, group: RankGroup, fabric: Fabric) -> Column:
+    """Return the time in which every rank sends `size` bytes to the ranks of the experts of each token.
 
-    Data for several ranks of one node crosses the network once and is forwarded there, as in DeepSeek's and NVIDIA's
-    expert exchanges.
+    Data for several ranks of one node crosses the network once and is forwarded there, and data for several experts of
+    one rank is sent once, as in DeepSeek's and NVIDIA's expert exchanges (DeepEP, HybridEP).
     """
     nodes = nodes_of(group, fabric)
     members = np.maximum(1.0, group.ranks / nodes)
-    reached = (nodes - 1) * (1 - (1 - 1 / nodes) ** copies)  # expected number of other nodes for random copies
-    staying = copies * (members - 1) / members
+    eligible = eligible_nodes(routing, nodes)
+    reached = occupied(eligible, routing.copies) * (nodes - 1) / nodes  # without the own node
+    staying = occupied(eligible * members, routing.copies) * (members - 1) / members
     seconds = size * np.maximum(staying / fabric.within, reached / fabric.between) + hop(group, fabric)
     return np.where(group.ranks > 1, seconds, 0.0)
+
+
+def eligible_nodes(routing: Routing, nodes: Column) -> Column:
+    """Return the expected number of nodes that hold one of a token's groups of experts."""
+    together = np.maximum(1.0, routing.groups / nodes)  # groups of a node
+    return np.maximum(1.0, nodes * (1 - (1 - routing.chosen / routing.groups) ** together))
+
+
+def occupied(places: Column, copies: Column) -> Column:
+    """Return the expected number of places that have at least one of some copies, if each copy is anywhere."""
+    found: Column = places * (1 - (1 - 1 / places) ** copies)
+    return found
 
 
 def send(size: Column, group: RankGroup, fabric: Fabric) -> Column:

@@ -15,6 +15,7 @@ from flyball_planner.timing.transformer import BATCHED_BACKWARD
 from flyball_planner.timing.work import BATCHED, Pass
 from flyball_planner.training import Training
 
+USUAL_HEAD = 64.0  # width of a head in image networks with attention
 COUNTED_BYTES = 2.0  # per number in a network's `Operator.moved_bytes`
 
 Repeated = tuple[Operator, float]
@@ -33,11 +34,13 @@ def forward_pass(model: ModelCost, training: Training, layouts: Layouts, device:
     return Pass(
         products=_products(products, layouts, rate, width, block_edge(device, compute)),
         attention_flops=nothing + layouts.micro_batch * sum(each.flops * times for each, times in attending),
-        attention_rate=nothing + rate,
+        attention_rate=nothing + rate * USUAL_HEAD / TILE,
         attention_backward=nothing + BATCHED_BACKWARD,
         attention_kind=nothing + BATCHED,
         score_bytes=nothing,
         moved_bytes=nothing + layouts.micro_batch * width * moved,
+        softmax_bytes=nothing,
+        copied_bytes=nothing,
         cast_bytes=nothing,
         launches=nothing + sum(times for _, times in operators) * (COMPILED_LAUNCHES if training.compiled else 1.0),
     )
@@ -54,6 +57,8 @@ def no_pass(layouts: Layouts) -> Pass:
         attention_kind=nothing,
         score_bytes=nothing,
         moved_bytes=nothing,
+        softmax_bytes=nothing,
+        copied_bytes=nothing,
         cast_bytes=nothing,
         launches=nothing,
     )
@@ -82,6 +87,7 @@ def _products(operators: Sequence[Repeated], layouts: Layouts, rate: float, widt
         inner=column([each.inner for each in steps]),
         columns=column([each.columns for each in steps]),
         count=column([times for _, times in operators]),
+        together=ones,
         rate=rate * ones,
         trained=ones * column([float(each.backward > 0) for each in steps]),
         kind=np.where(convolved, CONVOLVED, PLAIN) * ones,

@@ -4,9 +4,9 @@ What no configuration contains takes time too: restarts that repeat work, tests,
 grows, and software that does not reach the best layout. Its distribution is learnt from published trainings
 (`data/whole_runs.csv`) by `python -m flyball_planner.accuracy.fit_whole_runs`, which writes `data/overrun.csv`.
 
-Of all that a plan knows (devices, days, utilisation, speed and memory of the device, layout, sequence), only the number
-of devices separates the published runs: clusters are alike, runs on a few devices are from twice as fast to five times
-as slow as planned. So there are two classes.
+What the source states of the software (flash attention, fusion, micro-batch) is part of the planned steps, as a user
+would state it. Of what remains, two facts separate the published runs: clusters lose more than single machines, and
+trainings on images wait for decoding and augmenting, which no step contains. So there are three classes.
 """
 
 import csv
@@ -19,9 +19,12 @@ from msgspec import Struct
 from flyball_planner.belief import NINETY
 from flyball_planner.catalogue.hardware import TrainingMachine
 from flyball_planner.interval import Interval
+from flyball_planner.models.cost import ModelCost
+from flyball_planner.models.image_networks import FAMILY
+from flyball_planner.models.transformer.shape import TransformerShape
 
 FILE = Path(__file__).with_name("data") / "overrun.csv"
-FEW, MANY = "few devices", "many devices"
+FEW, MANY, IMAGES = "few devices", "many devices", "images"
 CLUSTER = 32  # devices from which on a run counts as one of many
 LOST = "lost"  # the class of runs whose pace is measured
 LEAST = 1.0  # no run is shorter than its steps
@@ -47,21 +50,31 @@ class Overrun(Struct, frozen=True):
         return Interval(middle / reach, middle, middle * reach)
 
 
-def overrun(machine: TrainingMachine, step: Interval, *, measured: bool, left_out: str = "") -> Overrun:
+def overrun(
+    machine: TrainingMachine, step: Interval, *, measured: bool, images: bool = False, left_out: str = ""
+) -> Overrun:
     """Return the overrun of a run.
 
     `measured`: runs of this kind corrected the step, so its software is known and only what is lost between steps
-    remains. `left_out` names a family of published runs that must not be used, to judge the law by it.
+    remains. `images`: it trains on images whose loading is not planned. `left_out` names a family of published runs
+    that must not be used, to judge the law by it.
     """
-    law = overrun_law(LOST if measured else class_of(machine.devices), left_out)
+    law = overrun_law(LOST if measured else class_of(machine.devices, images=images), left_out)
     # The published runs' scatter contains the usual error of a step; only a less certain step widens it.
     variance = law.scatter**2 + max(0.0, step_deviation(step) ** 2 - law.step_deviation**2)
     return Overrun(max(LEAST, math.exp(law.middle)), math.sqrt(variance))
 
 
-def class_of(devices: int) -> str:
+def class_of(devices: int, *, images: bool = False) -> str:
     """Return the class of a run on this many devices."""
+    if images:
+        return IMAGES
     return MANY if devices >= CLUSTER else FEW
+
+
+def takes_images(subject: TransformerShape | ModelCost) -> bool:
+    """Return True if a sample is an image, which a loader decodes and augments."""
+    return subject.patches is not None if isinstance(subject, TransformerShape) else subject.family == FAMILY
 
 
 def step_deviation(step: Interval) -> float:

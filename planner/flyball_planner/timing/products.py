@@ -31,6 +31,7 @@ class Products(Struct, frozen=True):
     inner: Table
     columns: Table
     count: Table
+    together: Table  # equal products that one kernel computes, such as those of a device's experts
     rate: Table  # FLOP/s that the best product reaches in their format
     trained: Table  # 1 if the gradient of the right-hand side is computed too
     kind: Table  # one of the kinds above
@@ -51,17 +52,17 @@ class Products(Struct, frozen=True):
     @property
     def flops(self) -> Column:
         """Return the FLOPs of one forward pass."""
-        return self._added(2 * self.rows * self.inner * self.columns * self.count)
+        return self._added(2 * self.rows * self.inner * self.columns * self.count * self.together)
 
     @property
     def weights(self) -> Column:
         """Return the numbers on the right-hand sides."""
-        return self._added(self.inner * self.columns * self.count)
+        return self._added(self.inner * self.columns * self.count * self.together)
 
     @property
-    def trained_weights(self) -> Column:
-        """Return the trained numbers on the right-hand sides."""
-        return self._added(self.inner * self.columns * self.count * self.trained)
+    def expert_weights(self) -> Column:
+        """Return the numbers on the right-hand sides of experts' products."""
+        return self._added(self.inner * self.columns * self.count * self.together * (self.kind == GROUPED))
 
     def _added(self, table: Table) -> Column:
         return _added(table)[self.place] if len(table) else np.zeros(len(self.place))
@@ -82,6 +83,7 @@ class Speed(Struct, frozen=True):
 
     reached: Coefficient  # share of the best product's rate
     ramp: Coefficient  # waves of `SPLIT_INNER` lost while the device fills and drains
+    tile: Coefficient  # seconds to begin and to write a tile, in which its multiprocessor multiplies nothing
     unaligned: Coefficient  # remaining share of the speed if an edge is not a multiple of `ALIGNMENT`
     convolved: Coefficient  # the same for convolutions
     grouped: Coefficient  # the same for experts' products
@@ -106,32 +108,34 @@ def products_seconds(products: Products, unit: Unit, speed: Speed) -> tuple[Colu
         one[place] = np.arange(len(place))
         unit = Unit(unit.units[one], unit.bytes_per_second[one])
     rate = _rate(products, speed)
-    forward = _seconds(rows, inner, columns, products, unit, speed.ramp, rate)
-    left = _seconds(rows, columns, inner, products, unit, speed.ramp, rate)
-    right = _seconds(inner, rows, columns, products, unit, speed.ramp, rate)
+    forward = _seconds(rows, inner, columns, products, unit, speed, rate)
+    left = _seconds(rows, columns, inner, products, unit, speed, rate)
+    right = _seconds(inner, rows, columns, products, unit, speed, rate)
     return _added(forward)[place], (_added(left) + _added(right * products.trained))[place]
 
 
 def _rate(products: Products, speed: Speed) -> Table:
     """Return the FLOP/s of each product, in both directions."""
     odd = (products.inner % ALIGNMENT > 0) | (products.columns % ALIGNMENT > 0)
-    kind = np.where(products.kind == CONVOLVED, speed.convolved, np.where(products.kind == GROUPED, speed.grouped, 1.0))
+    unequal = (products.kind == GROUPED) & (products.together > 1)  # a single expert of a device is a plain product
+    kind = np.where(products.kind == CONVOLVED, speed.convolved, np.where(unequal, speed.grouped, 1.0))
     slowed = np.where(odd & (products.kind == PLAIN), speed.unaligned, 1.0)
     rate: Table = np.maximum(products.rate * speed.reached * kind * slowed, 1.0)
     return rate
 
 
 def _seconds(
-    rows: Table, inner: Table, columns: Table, products: Products, unit: Unit, ramp: Coefficient, rate: Table
+    rows: Table, inner: Table, columns: Table, products: Products, unit: Unit, speed: Speed, rate: Table
 ) -> Table:
     """Return the longer of computing and moving. Computation takes whole tiles, and the device fills and drains."""
     tile = np.maximum(products.tile, 1.0)
     block = np.maximum(products.block, 1.0)
-    tiles = np.ceil(rows / tile) * np.ceil(columns / tile) * (tile / block) ** 2 / 2
+    tiles = products.together * np.ceil(rows / tile) * np.ceil(columns / tile) * (tile / block) ** 2 / 2
     waves = tiles / unit.units
-    idle = np.ceil(waves) - waves + ramp
+    idle = np.ceil(waves) - waves + speed.ramp
     computed = 4 * block * block * unit.units * (waves * inner + idle * np.minimum(inner, SPLIT_INNER))
-    longest: Table = np.maximum(computed / rate, products.moved / unit.bytes_per_second) * products.count
+    working = computed / rate + waves * speed.tile
+    longest: Table = np.maximum(working, products.moved / unit.bytes_per_second) * products.count
     return longest
 
 

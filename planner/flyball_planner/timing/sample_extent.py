@@ -26,6 +26,20 @@ def expert_layers(shape: TransformerShape) -> int:
     return -(-(shape.layers - shape.experts.first_dense_layers) // shape.experts.every_layers)
 
 
+def lacking_share(
+    shape: TransformerShape, stages: NDArray[np.float64], chunks: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return by how much the last stage holds less than the fullest one, as a share of that.
+
+    Unequal stages count the output as a layer, as in Llama 3 and Megatron: so it takes the time of a missing layer.
+    """
+    layers, parts = layers_of(shape), stages * chunks
+    fullest = np.ceil(layers / stages)
+    last = np.maximum(1.0, chunks * np.floor((layers + 2) / parts) - 1)
+    lacking: NDArray[np.float64] = np.where(layers % parts == 0, 0.0, np.maximum(0.0, 1 - last / fullest))
+    return lacking
+
+
 def stages_by_fullest(shape: TransformerShape, stages: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the number of stages as large as the fullest one that would hold all layers.
 

@@ -7,12 +7,15 @@ from numpy.typing import NDArray
 from flyball_planner.timing.coefficients import Coefficients
 from flyball_planner.timing.collectives import Fabric, all_gather, all_reduce, all_to_all, ring_wait, send
 from flyball_planner.timing.products import Speed, Unit, products_seconds
-from flyball_planner.timing.work import BATCHED, FLASH, Pass, Schedule, Work
+from flyball_planner.timing.work import BATCHED, FLASH, Pass, Schedule, StateWork, Work
 
 Column = NDArray[np.float64]
 
 HOPS_BETWEEN = 3.0  # a hop between nodes passes two adapters and a switch
 BACKWARD_MOVED = 2.0  # times what the forward pass moves: gradient and stored input in, gradient out
+BACKWARD_SOFTMAX = 5.5 / 4.5
+"""The same for scores: softmax reads its gradient and output and writes (3 passes), dropout reads its gradient and mask
+and writes (2.5); the forward pass has 2 and 2.5."""
 BACKWARD_LAUNCHES = 1.7  # times the forward launches: two products for one, and as many other kernels
 SHARPNESS = 4.0  # of the transition between two parallel activities
 
@@ -54,31 +57,32 @@ def step_seconds(work: Work, known: Coefficients) -> StepParts:
     """Return all parts of the step of each layout."""
     unit = Unit(work.unit.units, work.unit.bytes_per_second * known.memory)
     fabric = _fabric(work.fabric, known)
-    schedule, states = work.schedule, work.states
+    schedule, states, experts = work.schedule, work.states, work.expert_states
     forward, backward, again = _passes(work.body, unit, known, work)
     head_forward, head_backward, _ = _passes(work.head, unit, known, work)
     passes = 2 + schedule.recomputed
     tensor = passes * work.tensor.times * all_reduce(work.tensor.size, work.tensor.group, fabric)
     tensor = _added_by_exchange(forward + backward + again, tensor, work.tensor.overlapped, known)
-    routed = all_to_all(work.expert.size, work.copies, work.expert.group, fabric)
+    routed = all_to_all(work.expert.size, work.routing, work.expert.group, fabric)
     expert = passes * work.expert.times * routed
     expert = _added_by_exchange(forward + backward + again, expert, work.expert.overlapped, known)
     context = known.exposed * passes * work.context.times * all_gather(work.context.size, work.context.group, fabric)
-    accumulation = states.accumulated_bytes / unit.bytes_per_second
+    accumulation = (states.accumulated_bytes + experts.accumulated_bytes) / unit.bytes_per_second
     device = forward + backward + again + tensor + expert + context + accumulation
     host = known.launch * work.body.launches * (1 + BACKWARD_LAUNCHES + schedule.recomputed)
     head_device = head_forward + head_backward
     head_host = known.launch * work.head.launches * (1 + BACKWARD_LAUNCHES)
     slot, head = longer(device, host), longer(head_device, head_host)
-    gathered = all_gather(states.gathered_bytes + states.scattered_bytes, states.shards, fabric)
-    gathered = gathered + all_reduce(states.mirrored_bytes, states.replicas, fabric)
-    gathered = gathered + states.messages * ring_wait(states.shards, fabric)
+    waited = np.maximum(head - schedule.lacking * slot, 0.0) / np.maximum(head, 1e-30)  # share that all stages wait for
+    head, head_device = waited * head, waited * head_device
+    gathered = _gathered(states, fabric) + _gathered(experts, fabric)
     shared = _added_by_exchange(slot, gathered, states.overlapped, known)
     micro = schedule.micro_batches
     transfer = 2 * schedule.interleave * send(work.transfer.size, work.transfer.group, fabric)
-    returned = all_gather(states.reduced_bytes + states.returned_bytes, states.group, fabric)
+    returned = _returned(states, fabric) + _returned(experts, fabric)
     reduced = _added_by_exchange(_last_slots(slot, schedule), returned, states.overlapped, known)
-    step = states.updated_bytes / unit.bytes_per_second + states.host_bytes / work.host_bytes_per_second
+    step = (states.updated_bytes + experts.updated_bytes) / unit.bytes_per_second
+    step = step + (states.host_bytes + experts.host_bytes) / work.host_bytes_per_second
     parts = {
         "forward": micro * forward,
         "backward": micro * backward,
@@ -99,6 +103,22 @@ def step_seconds(work: Work, known: Coefficients) -> StepParts:
     return StepParts(**{name: known.pace * seconds for name, seconds in parts.items()})
 
 
+def _gathered(states: StateWork, fabric: Fabric) -> Column:
+    """Return the time to gather weights and scatter gradients in one micro-batch."""
+    sent = states.gathered_bytes + states.scattered_bytes
+    if not sent.any():
+        return np.zeros_like(sent)
+    shards = all_gather(sent, states.shards, fabric) + states.messages * ring_wait(states.shards, fabric)
+    mirrored = np.where(states.mirrored_bytes > 0, all_reduce(states.mirrored_bytes, states.replicas, fabric), 0.0)
+    return np.where(sent > 0, shards, 0.0) + mirrored
+
+
+def _returned(states: StateWork, fabric: Fabric) -> Column:
+    """Return the time to reduce gradients after the last micro-batch and to return what every rank needs."""
+    sent = states.reduced_bytes + states.returned_bytes
+    return np.where(sent > 0, all_gather(sent, states.group, fabric), 0.0)
+
+
 def _last_slots(slot: Column, schedule: Schedule) -> Column:
     """Return the time in which gradients become complete one after the other. If stages hold several chunks, the last
     micro-batches pass through one chunk after the other."""
@@ -115,15 +135,23 @@ def longer(first: Column, second: Column) -> Column:
 def _passes(part: Pass, unit: Unit, known: Coefficients, work: Work) -> tuple[Column, Column, Column]:
     """Return the seconds of the forward pass, the backward pass and recomputation."""
     moved = part.moved_bytes / unit.bytes_per_second
+    copied = known.copying * part.copied_bytes / unit.bytes_per_second  # in both directions alike
+    softmax = part.softmax_bytes / unit.bytes_per_second
     attention = _attention_seconds(part, unit, known)
     cast = part.cast_bytes / unit.bytes_per_second
-    speed = Speed(known.matmul, known.ramp, known.unaligned, known.convolution, known.grouped)
+    speed = Speed(known.matmul, known.ramp, known.tile, known.unaligned, known.convolution, known.grouped)
     products, backward = products_seconds(part.products, unit, speed)
     schedule = work.schedule
     return (
-        products + attention + moved + cast,
-        backward + part.attention_backward * attention + BACKWARD_MOVED * moved + cast,
-        schedule.recomputed * (products + moved + cast) + schedule.recomputed_attention * attention,
+        products + attention + softmax + moved + copied + cast,
+        backward
+        + part.attention_backward * attention
+        + BACKWARD_SOFTMAX * softmax
+        + BACKWARD_MOVED * moved
+        + copied
+        + cast,
+        schedule.recomputed * (products + moved + copied + cast)
+        + schedule.recomputed_attention * (attention + softmax),
     )
 
 

@@ -1,11 +1,12 @@
 """The work on model states in a step: gathering, reducing, updating, and moving to the host."""
 
 import numpy as np
+from msgspec import Struct
 
 from flyball_planner.layouts.layout import Layouts
 from flyball_planner.precision import WIDTHS_BYTES
 from flyball_planner.timing.collectives import Column, RankGroup
-from flyball_planner.timing.frameworks import FUSED_ACCUMULATION, OVERLAPPING, PLAIN_PYTORCH
+from flyball_planner.timing.frameworks import FUSED_ACCUMULATION, OVERLAPPING
 from flyball_planner.timing.work import StateWork
 from flyball_planner.training import Offload, Sharding, Training
 
@@ -17,34 +18,59 @@ layer has four products and two norms; FSDP gathers complete layers."""
 GATHERED_BYTES = 2.0  # per weight that autocast shards in fp32 and gathers in 16 bits
 
 
-def states_of(training: Training, layouts: Layouts, weights: Column, trained: Column, layers: Column) -> StateWork:
-    """Return the work, given one device's weights, trained weights and layers before sharding over data-parallel
-    ranks."""
-    precision = training.precision
+class HeldWeights(Struct, frozen=True):
+    """Weights of one device before sharding, and the ranks that hold the same ones."""
+
+    weights: Column
+    trained: Column
+    layers: Column
+    copies: RankGroup
+    shards: Column  # ranks among the copies that share states if they are sharded
+
+
+def dense_weights(layouts: Layouts, weights: Column, trained: Column, layers: Column) -> HeldWeights:
+    """Return weights that every data-parallel rank holds."""
+    shards = np.where(layouts.shard_group > 0, layouts.shard_group, layouts.data)
+    return HeldWeights(weights, trained, layers, RankGroup(layouts.data, layouts.tensor * layouts.context), shards)
+
+
+def expert_weights(layouts: Layouts, weights: Column, trained: Column, layers: Column) -> HeldWeights:
+    """Return weights of experts: all ranks of a stage are divided into groups that hold each expert once.
+
+    So fewer ranks hold the same weights, and these are on different nodes if a group fills a node.
+    """
+    inner = layouts.tensor * layouts.context
+    dense = dense_weights(layouts, weights, trained, layers)
+    copies, shards = (np.maximum(1.0, inner * ranks / layouts.expert) for ranks in (layouts.data, dense.shards))
+    return HeldWeights(weights, trained, layers, RankGroup(copies, layouts.expert), shards)
+
+
+def states_of(training: Training, layouts: Layouts, held: HeldWeights) -> StateWork:
+    """Return the work on the states of one device's weights."""
+    precision, trained, ranks = training.precision, held.trained, held.copies.ranks
     weight = WIDTHS_BYTES[precision.weights]
     gradient = 4.0 if training.fp32_gradients else WIDTHS_BYTES[precision.gradients]
-    group = np.where(layouts.shard_group > 0, layouts.shard_group, layouts.data)
-    stepped = trained / np.where(layouts.sharded(Sharding.ZERO1), group, 1.0)
-    several = layouts.data > 1
-    stride, replicas = layouts.tensor * layouts.context, layouts.data / group
+    stepped = trained / np.where(layouts.sharded(Sharding.ZERO1), held.shards, 1.0)
+    several, stride = ranks > 1, held.copies.stride
+    replicas = ranks / held.shards
     gathers, scatters = layouts.sharded(Sharding.ZERO3) & several, layouts.sharded(Sharding.ZERO2) & several
     again = layouts.micro_batches(training.global_batch) > 1
     hosted = layouts.offload >= list(Offload).index(Offload.OPTIMIZER)
     hosted &= layouts.offload < list(Offload).index(Offload.ACTIVATIONS)
-    sent = GATHERED_BYTES if precision.autocast and training.framework in PLAIN_PYTORCH else weight
+    sent = GATHERED_BYTES if precision.autocast else weight
     return StateWork(
         accumulated_bytes=trained * (2 if training.framework in FUSED_ACCUMULATION else 3) * gradient * again,
-        gathered_bytes=2 * weights * sent * gathers,
+        gathered_bytes=2 * held.weights * sent * gathers,
         scattered_bytes=trained * gradient * scatters,
-        messages=PASSES * layers * GATHERED_PARTS.get(training.framework, 1.0) * gathers,
-        mirrored_bytes=trained * gradient / group * (gathers & (replicas > 1)),
+        messages=PASSES * held.layers * GATHERED_PARTS.get(training.framework, 1.0) * gathers,
+        mirrored_bytes=trained * gradient / held.shards * (gathers & (replicas > 1)),
         reduced_bytes=trained * gradient * ~scatters,
         returned_bytes=trained * np.where(layouts.sharded(Sharding.ZERO1), weight, gradient) * ~gathers,
         updated_bytes=stepped * _bytes_per_step(training, weight, gradient) * ~hosted,
         host_bytes=stepped * (gradient + weight) * hosted,
-        group=RankGroup(layouts.data, stride),
-        shards=RankGroup(np.where(gathers, group, layouts.data), stride),
-        replicas=RankGroup(replicas, stride * group),
+        group=held.copies,
+        shards=RankGroup(np.where(gathers, held.shards, ranks), stride),
+        replicas=RankGroup(replicas, stride * held.shards),
         overlapped=np.full(len(layouts), float(training.framework in OVERLAPPING)),
     )
 

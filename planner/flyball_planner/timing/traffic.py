@@ -21,6 +21,9 @@ HIDDEN_PASSES = 12.0  # over the hidden vector per layer: two norms (2 each), tw
 PROJECTED_PASSES = 3.0  # over queries, keys and values: bias or rotation, and one transposition
 PLAIN_PASSES = 2.0  # over the feed-forward's width: activation in and out
 GATED_PASSES = 5.0  # the same with a gate: activation, then the product with the gate
+BIASED_PASSES = 20.0
+"""The same for experts with biases (gpt-oss): bias, two clamps, scaled sigmoid, offset and two products, which are
+separate kernels in the reference implementation."""
 COMPILED_PASSES = 0.6  # share of element-wise traffic that remains after fusion
 LAYER_LAUNCHES = 18.0  # per layer and forward pass: products, flash attention, norms, biases, copies, sums
 MATERIALISED_LAUNCHES = 6.0  # additional: two batched products, scale, mask, softmax, dropout
@@ -30,9 +33,6 @@ EXPERT_LAUNCHES = 40.0  # routing, sorting, permutation, exchange and their inve
 LOCAL_EXPERT_LAUNCHES = 3.0  # per expert on the device: two products and the activation
 COMPILED_LAUNCHES = 0.35  # share of launches that remains after fusion
 SCALED_READS = 2.0  # for 4-bit formats: once for the tensor's scale, once for the conversion (Transformer Engine)
-EXPERT_PASSES = 6.0
-"""Passes over each copy of a token for an expert: written, sorted by expert and back (read and write each), and
-summed."""
 FUSED_SOFTMAX_ROWS = 4  # heads × samples on a device must be a multiple (Megatron-LM, fused_softmax.py)
 
 
@@ -42,24 +42,33 @@ def attention_bytes(shape: TransformerShape, training: Training, layouts: Layout
 
 
 def moved_bytes(shape: TransformerShape, training: Training, layouts: Layouts, width: float) -> Column:
-    """Return the bytes that memory-bound operators move in the forward pass of all layers."""
+    """Return the bytes that memory-bound operators outside of attention move in the forward pass of all layers."""
     sequence = sequence_of(shape, training)
     tokens = layouts.micro_batch * sequence / layouts.context
     tensor = layouts.tensor
     layers = layers_of(shape)
     hidden = HIDDEN_PASSES * shape.hidden / np.where(layouts.sequence_parallel > 0, tensor, 1.0)
     projected = PROJECTED_PASSES * (shape.heads + 2 * shape.kv_heads) * shape.head_dim / tensor
-    inside = (GATED_PASSES if shape.gated else PLAIN_PASSES) * _active_width(shape) / tensor
+    inside = _inner_passes(shape) / tensor
     fused = COMPILED_PASSES if training.compiled else 1.0
-    moved = fused * width * layers * tokens * (hidden + projected + inside)
-    if shape.experts is not None:
-        copies = EXPERT_PASSES * shape.experts.active * shape.hidden / tensor
-        moved = moved + width * expert_layers(shape) * tokens * copies
-    if training.attention is Attention.FLASH:
-        return moved
+    moved: Column = fused * width * layers * tokens * (hidden + projected + inside)
+    return moved
+
+
+def softmax_bytes(shape: TransformerShape, training: Training, layouts: Layouts, width: float) -> Column:
+    """Return the bytes of scores that kernels between attention's products move in the forward pass of all layers."""
     eager = EAGER_PASSES if training.framework in PLAIN_PYTORCH else 0.0
     passes = SCORE_PASSES + eager + UNFUSED_PASSES * unfused(shape, training, layouts)
-    return moved + _score_bytes(shape, training, layouts, passes * width)
+    return _score_bytes(shape, training, layouts, passes * width)
+
+
+def copied_bytes(shape: TransformerShape, training: Training, layouts: Layouts, width: float) -> Column:
+    """Return the bytes of all tokens' copies for their experts in all layers."""
+    if shape.experts is None:
+        return np.zeros(len(layouts))
+    tokens = layouts.micro_batch * sequence_of(shape, training) / layouts.context
+    found: Column = width * expert_layers(shape) * tokens * shape.experts.active * shape.hidden / layouts.tensor
+    return found
 
 
 def _score_bytes(shape: TransformerShape, training: Training, layouts: Layouts, bytes_each: Column | float) -> Column:
@@ -108,9 +117,12 @@ def is_narrow(training: Training) -> bool:
     return WIDTHS_BYTES[training.precision.compute] < WIDTHS_BYTES[NumberFormat.BF16]
 
 
-def _active_width(shape: TransformerShape) -> float:
+def _inner_passes(shape: TransformerShape) -> float:
+    """Return the numbers that activations between a feed-forward block's products move for a token, as a mean layer."""
+    usual = GATED_PASSES if shape.gated else PLAIN_PASSES
     if shape.experts is None:
-        return float(shape.ffn)
+        return usual * shape.ffn
     experts = shape.experts
     share = expert_layers(shape) / shape.layers
-    return (1 - share) * shape.ffn + share * (experts.active * experts.ffn + experts.shared_ffn)
+    routed = (BIASED_PASSES if experts.bias else usual) * experts.active * experts.ffn
+    return usual * ((1 - share) * shape.ffn + share * experts.shared_ffn) + share * routed

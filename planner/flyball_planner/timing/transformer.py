@@ -11,7 +11,7 @@ from flyball_planner.models.transformer.products import attended_tokens
 from flyball_planner.models.transformer.shape import TransformerKind, TransformerShape
 from flyball_planner.precision import WIDTHS_BYTES, NumberFormat
 from flyball_planner.timing.best_rates import best_rate
-from flyball_planner.timing.collectives import Column
+from flyball_planner.timing.collectives import Column, Routing
 from flyball_planner.timing.frameworks import SCATTERING
 from flyball_planner.timing.products import GROUPED, PLAIN, TILE, Places, Products, block_edge
 from flyball_planner.timing.sample_extent import expert_layers, layers_of, sequence_of, stages_by_fullest
@@ -19,9 +19,11 @@ from flyball_planner.timing.traffic import (
     COMPILED_LAUNCHES,
     attention_bytes,
     cast_bytes,
+    copied_bytes,
     is_narrow,
     launches,
     moved_bytes,
+    softmax_bytes,
 )
 from flyball_planner.timing.work import BATCHED, FLASH, SIMPLE, Pass
 from flyball_planner.training import Attention, Method, Training
@@ -36,8 +38,8 @@ DECISIVE = ("tensor", "pipeline", "context", "expert", "micro_batch")
 FLASH_BACKWARD = 2.5  # five products instead of two (Dao et al., 2022)
 
 
-Dimensions = tuple[Column | float, Column | float, Column | float, Column | float, float]
-"""Rows, inner dimension and columns of products, their number, and their kind."""
+Dimensions = tuple[Column | float, Column | float, Column | float, Column | float, float, Column | float]
+"""Rows, inner dimension and columns of products, their number, their kind, and how many one kernel computes."""
 
 
 class Messages(Struct, frozen=True):
@@ -45,7 +47,7 @@ class Messages(Struct, frozen=True):
 
     hidden: Column  # all tokens of a micro-batch
     routed: Column  # the tokens that a rank sends to experts, each counted once
-    copies: Column  # experts per token
+    routing: Routing
     keys: Column  # keys and values of a complete sequence
     forwarded: Column  # to the next stage
 
@@ -59,7 +61,9 @@ def passes(shape: TransformerShape, training: Training, layouts: Layouts, device
     few = layouts.where(first)
     few_tokens = tokens[first]
     matrices = layer_products(shape, few, few_tokens)
-    entering: Column = np.zeros(len(few)) + sum(rows * inner * count for rows, inner, _, count, _ in matrices)
+    entering: Column = np.zeros(len(few)) + sum(
+        rows * inner * count * together for rows, inner, _, count, _, together in matrices
+    )
     nothing, stages = np.zeros(len(layouts)), stages_by_fullest(shape, layouts.pipeline)
     trained = float(training.method is Method.FULL)
     flash = training.attention is Attention.FLASH
@@ -67,11 +71,13 @@ def passes(shape: TransformerShape, training: Training, layouts: Layouts, device
     body = Pass(
         products=_products(matrices, device, compute, trained, stages[first], width, place),
         attention_flops=attention_flops(shape, training, layouts) / stages,
-        attention_rate=nothing + best_rate(device, wide),
+        attention_rate=nothing + best_rate(device, wide) * _head_share(shape, training),
         attention_backward=nothing + (FLASH_BACKWARD if flash else BATCHED_BACKWARD),
         attention_kind=nothing + _attention_kind(training, compute),
         score_bytes=attention_bytes(shape, training, layouts, width) / stages,
         moved_bytes=moved_bytes(shape, training, layouts, width) / stages,
+        softmax_bytes=softmax_bytes(shape, training, layouts, width) / stages,
+        copied_bytes=copied_bytes(shape, training, layouts, width) / stages,
         cast_bytes=cast_bytes(entering[place], training) / stages,
         launches=launches(shape, training, layouts) / stages,
     )
@@ -84,6 +90,8 @@ def passes(shape: TransformerShape, training: Training, layouts: Layouts, device
         attention_backward=nothing,
         attention_kind=nothing,
         score_bytes=nothing,
+        softmax_bytes=nothing,
+        copied_bytes=nothing,
         cast_bytes=nothing,
         moved_bytes=logits * (FUSED_LOGIT_BYTES if training.fused_loss else LOGIT_BYTES),
         launches=nothing + HEAD_LAUNCHES * (COMPILED_LAUNCHES if training.compiled else 1.0),
@@ -100,10 +108,17 @@ def messages(shape: TransformerShape, training: Training, layouts: Layouts) -> M
     return Messages(
         hidden=hidden,
         routed=hidden / layouts.tensor,
-        copies=np.full(len(layouts), float(shape.experts.active if shape.experts else 0)),
+        routing=routing(shape, len(layouts)),
         keys=2 * width * tokens * layouts.context * shape.kv_heads * shape.head_dim / layouts.tensor,
         forwarded=hidden / np.where(scattered, layouts.tensor, 1.0),
     )
+
+
+def routing(shape: TransformerShape | None, layouts: int) -> Routing:
+    """Return the routing of tokens to experts; no copies without experts."""
+    experts = shape.experts if shape else None
+    found = (experts.active, experts.groups, experts.chosen_groups) if experts else (0, 1, 1)
+    return Routing(*(np.full(layouts, float(each)) for each in found))
 
 
 def _tokens(shape: TransformerShape, training: Training, layouts: Layouts) -> Column:
@@ -124,18 +139,21 @@ def _products(
     if not dimensions:
         return Products.none(len(place))
     ones = np.ones(len(stages))
-    rows, inner, columns, count, kind = (np.stack([each[place] * ones for each in dimensions]) for place in range(5))
+    rows, inner, columns, count, kind, together = (
+        np.stack([each[place] * ones for each in dimensions]) for place in range(6)
+    )
     return Products(
         rows=rows,
         inner=inner,
         columns=columns,
         count=count / stages,
+        together=together,
         rate=np.full_like(rows, best_rate(device, compute)),
         trained=np.full_like(rows, trained),
         kind=kind,
         tile=np.full_like(rows, TILE),
         block=np.full_like(rows, block_edge(device, compute)),
-        moved=width * (rows * inner + inner * columns + rows * columns),
+        moved=width * together * (rows * inner + inner * columns + rows * columns),
         place=place,
     )
 
@@ -146,20 +164,22 @@ def layer_products(shape: TransformerShape, layouts: Layouts, tokens: Column) ->
     layers = layers_of(shape)
     stacks = layers + shape.decoder_layers  # a decoder layer attends twice if there is an encoder
     with_experts = expert_layers(shape)
-    found: list[Dimensions] = [(tokens, *each, stacks, PLAIN) for each in _attention(shape, tensor)]
-    found += [(tokens, *each, layers - with_experts, PLAIN) for each in _feed_forward(shape, shape.ffn, tensor)]
+    found: list[Dimensions] = [(tokens, *each, stacks, PLAIN, 1.0) for each in _attention(shape, tensor)]
+    found += [(tokens, *each, layers - with_experts, PLAIN, 1.0) for each in _feed_forward(shape, shape.ffn, tensor)]
     if shape.experts is not None:
         experts = shape.experts
         # complete experts: tensor ranks share tokens, not matrices
         held = np.maximum(1.0, experts.count / layouts.expert)
         rows = tokens / tensor * experts.active / held
         found += [
-            (rows, *each, held * with_experts, GROUPED)
+            (rows, *each, with_experts, GROUPED, held)
             for each in _feed_forward(shape, experts.ffn, np.ones_like(tensor))
         ]
-        found.append((tokens, shape.hidden, experts.count, with_experts, PLAIN))
+        found.append((tokens, shape.hidden, experts.count, with_experts, PLAIN, 1.0))
         if experts.shared:
-            found += [(tokens, *each, with_experts, PLAIN) for each in _feed_forward(shape, experts.shared_ffn, tensor)]
+            found += [
+                (tokens, *each, with_experts, PLAIN, 1.0) for each in _feed_forward(shape, experts.shared_ffn, tensor)
+            ]
     return found
 
 
@@ -169,13 +189,13 @@ def head_products(shape: TransformerShape, layouts: Layouts, tokens: Column) -> 
         inner = float(shape.patches.patch**2 * shape.patches.channels)
         classes = max(1.0, float(shape.patches.classes))
         return [
-            (tokens, inner, float(shape.hidden), 1.0, PLAIN),
-            (layouts.micro_batch, float(shape.hidden), classes, 1.0, PLAIN),
+            (tokens, inner, float(shape.hidden), 1.0, PLAIN, 1.0),
+            (layouts.micro_batch, float(shape.hidden), classes, 1.0, PLAIN, 1.0),
         ]
     if shape.head not in {"language-model", "masked-language-model"}:
         return []
     padded = np.ceil(shape.vocab / layouts.tensor / VOCAB_MULTIPLE) * VOCAB_MULTIPLE
-    return [(tokens, shape.hidden, padded, 1.0 + shape.multi_token_layers, PLAIN)]
+    return [(tokens, shape.hidden, padded, 1.0 + shape.multi_token_layers, PLAIN, 1.0)]
 
 
 def _attention(shape: TransformerShape, tensor: Column) -> list[tuple[Column | float, Column | float]]:
@@ -211,6 +231,11 @@ def attention_flops(shape: TransformerShape, training: Training, layouts: Layout
     layers = shape.layers + 2 * shape.decoder_layers + shape.multi_token_layers
     per_sample = layers * 2.0 * sequence * seen * shape.heads * widths
     return per_sample * layouts.micro_batch / (layouts.tensor * layouts.context)
+
+
+def _head_share(shape: TransformerShape, training: Training) -> float:
+    """Return the share of a tile's width that a head fills, if attention is computed by batched products."""
+    return 1.0 if training.attention is Attention.FLASH else min(1.0, shape.head_dim / TILE)
 
 
 def _attention_kind(training: Training, compute: NumberFormat) -> float:

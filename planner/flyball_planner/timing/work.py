@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from flyball_planner.timing.collectives import Fabric, RankGroup
+from flyball_planner.timing.collectives import Fabric, RankGroup, Routing
 from flyball_planner.timing.products import TABLES, Products, Table, Unit
 
 Column = NDArray[np.float64]
@@ -30,6 +30,8 @@ class Pass(Struct, frozen=True):
     attention_kind: Column  # one of the kinds above
     score_bytes: Column  # that attention's products move at least
     moved_bytes: Column  # moved by memory-bound operators
+    softmax_bytes: Column  # moved by those between attention's products, if scores are written
+    copied_bytes: Column  # copies of tokens for experts, each counted once
     cast_bytes: Column  # moved by conversions to narrow formats, per direction
     launches: Column  # kernels
 
@@ -70,6 +72,7 @@ class Schedule(Struct, frozen=True):
     recomputed: Column  # share of the forward pass that is recomputed
     recomputed_attention: Column  # the same for attention
     nodes: Column
+    lacking: Column  # by how much the last stage holds less than the fullest, as a share of that
 
 
 class Work(Struct, frozen=True):
@@ -79,10 +82,11 @@ class Work(Struct, frozen=True):
     head: Pass  # only on the last stage
     tensor: Exchange
     expert: Exchange
-    copies: Column  # copies of each token that go to experts
+    routing: Routing  # of tokens to experts
     context: Exchange
     transfer: Exchange  # to the next pipeline stage
-    states: StateWork
+    states: StateWork  # of weights that every data-parallel rank holds
+    expert_states: StateWork
     schedule: Schedule
     unit: Unit
     fabric: Fabric

@@ -13,10 +13,10 @@ from flyball_planner.timing import network, transformer
 from flyball_planner.timing.best_rates import achieved
 from flyball_planner.timing.collectives import Column, Fabric, RankGroup
 from flyball_planner.timing.defaults import ETHERNET, PCIE
-from flyball_planner.timing.frameworks import PLAIN_PYTORCH, TENSOR_OVERLAPPING
+from flyball_planner.timing.frameworks import EXPERT_OVERLAPPING, PLAIN_PYTORCH, TENSOR_OVERLAPPING
 from flyball_planner.timing.products import Unit
-from flyball_planner.timing.sample_extent import expert_layers, layers_of, stages_by_fullest
-from flyball_planner.timing.state_work import states_of
+from flyball_planner.timing.sample_extent import expert_layers, lacking_share, layers_of, stages_by_fullest
+from flyball_planner.timing.state_work import dense_weights, expert_weights, states_of
 from flyball_planner.timing.work import Exchange, Schedule, Work
 from flyball_planner.training import Attention, Checkpointing, Method, Training
 
@@ -48,20 +48,23 @@ def _transformer_work(shape: TransformerShape, training: Training, layouts: Layo
     messages = transformer.messages(shape, training, layouts)
     nothing, stages = np.zeros(len(layouts)), stages_by_fullest(shape, layouts.pipeline)
     hidden = nothing + float(training.framework in TENSOR_OVERLAPPING)
-    layers = layers_of(shape)
-    crossings = 2.0 * expert_layers(shape) / stages
-    weights = body.products.weights + (0.0 if shape.patches else shape.vocab * shape.hidden / layouts.tensor)
-    trained = weights * float(training.method is Method.FULL)
+    exchanged = (layouts.interleave > 1).astype(float) * (training.framework in EXPERT_OVERLAPPING)
+    layers, routed = layers_of(shape) / stages, expert_layers(shape) / stages
+    experts = body.products.expert_weights
+    embedding = 0.0 if shape.patches else shape.vocab * shape.hidden / layouts.tensor
+    dense = body.products.weights - experts + embedding
+    full = float(training.method is Method.FULL)
     return Work(
         body=body,
         head=head,
-        tensor=Exchange(messages.hidden, 2 * layers / stages, _group(layouts, "tensor"), hidden),
-        expert=Exchange(messages.routed, crossings, _group(layouts, "expert"), hidden * (layouts.interleave > 1)),
-        copies=messages.copies,
-        context=Exchange(messages.keys, layers / stages, _group(layouts, "context"), nothing + 1),
+        tensor=Exchange(messages.hidden, 2 * layers, _group(layouts, "tensor"), hidden),
+        expert=Exchange(messages.routed, 2 * routed, _group(layouts, "expert"), exchanged),
+        routing=messages.routing,
+        context=Exchange(messages.keys, layers, _group(layouts, "context"), nothing + 1),
         transfer=Exchange(messages.forwarded, nothing + 1, _group(layouts, "pipeline"), nothing),
-        states=states_of(training, layouts, weights, trained, layers / stages),
-        schedule=_schedule(training, layouts),
+        states=states_of(training, layouts, dense_weights(layouts, dense, full * dense, layers)),
+        expert_states=states_of(training, layouts, expert_weights(layouts, experts, full * experts, routed)),
+        schedule=_schedule(training, layouts, lacking_share(shape, layouts.pipeline, layouts.interleave)),
         unit=_unit(layouts, machine),
         fabric=_fabric(layouts.devices_a_node, machine),
         host_bytes_per_second=nothing + (machine.device.host_link or PCIE).bytes_per_second,
@@ -72,25 +75,25 @@ def _network_work(model: ModelCost, training: Training, layouts: Layouts, machin
     nothing = np.zeros(len(layouts))
     weights = nothing + (model.parameters if model.trained_by_gradient else 0)
     unused = Exchange(nothing, nothing, _group(layouts, "tensor"), nothing)
+    layers = nothing + float(sum(each.repeats for each in model.blocks))
     return Work(
         body=network.forward_pass(model, training, layouts, machine.device),
         head=network.no_pass(layouts),
         tensor=unused,
         expert=unused,
-        copies=nothing,
+        routing=transformer.routing(None, len(layouts)),
         context=unused,
         transfer=Exchange(nothing, nothing, _group(layouts, "pipeline"), nothing),
-        states=states_of(
-            training, layouts, weights, weights, nothing + float(sum(each.repeats for each in model.blocks))
-        ),
-        schedule=_schedule(training, layouts),
+        states=states_of(training, layouts, dense_weights(layouts, weights, weights, layers)),
+        expert_states=states_of(training, layouts, expert_weights(layouts, nothing, nothing, nothing)),
+        schedule=_schedule(training, layouts, nothing),
         unit=_unit(layouts, machine),
         fabric=_fabric(layouts.devices_a_node, machine),
         host_bytes_per_second=nothing + (machine.device.host_link or PCIE).bytes_per_second,
     )
 
 
-def _schedule(training: Training, layouts: Layouts) -> Schedule:
+def _schedule(training: Training, layouts: Layouts, lacking: Column) -> Schedule:
     full = layouts.checkpoints(Checkpointing.FULL).astype(float)
     selective = layouts.checkpoints(Checkpointing.SELECTIVE)
     materialised = training.attention is Attention.MATERIALISED
@@ -102,6 +105,7 @@ def _schedule(training: Training, layouts: Layouts) -> Schedule:
         recomputed=np.where(every_second, SELECTIVE_SHARE, full),
         recomputed_attention=np.where(selective & materialised, 1.0, full),
         nodes=np.ceil(layouts.devices / layouts.devices_a_node),
+        lacking=lacking,
     )
 
 

@@ -1,10 +1,10 @@
 """Builds values from the events of a YAML parser, one event at a time, so that no input can exhaust stack or memory."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
 import yaml
+from msgspec import Struct, field
 
 from flyball_reports.specification.source_value import Scalar, SourceValue
 
@@ -18,16 +18,14 @@ _RESOLVED_TAGS = frozenset(_PLAIN + name for name in ("int", "float", "bool", "n
 _Contents: TypeAlias = "dict[str, SourceValue] | list[SourceValue]"
 
 
-@dataclass(slots=True)
-class _Key:
+class _Key(Struct):
     """A key of a mapping that waits for its value."""
 
     name: str
     line: int
 
 
-@dataclass(slots=True)
-class _Extent:
+class _Extent(Struct):
     """The number of values in a value, including itself, and the number of levels below it."""
 
     values: int = 1
@@ -38,8 +36,7 @@ class _Extent:
         self.height = max(self.height, inner.height + 1)
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """A mapping or list that is not complete yet."""
 
     contents: _Contents

@@ -12,10 +12,17 @@ from flyball_reports.errors import nearest
 from flyball_reports.specification.source_value import SourceValue
 
 ANY_VALUE = "any value"
-_SUFFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
+_SUFFIXES = {
+    "": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12,
+    "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12,
+}  # fmt: skip
 _LONGEST_NUMBER = 100  # characters
 _LONGEST_TEXT = 1000
-_NUMBER = re.compile(r"([-+]?(?:\d[\d_]*)?\.?\d*(?:e[-+]?\d+)?)\s*([kmbgt]?)", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"([-+]?(?:\d[\d_]*)?\.?\d*(?:e[-+]?\d+)?)\s*([kmbgt]?|thousand|[mb]illion|trillion)", re.IGNORECASE
+)
+_SIZE = re.compile(r"(.*\d)\s*([mgt])i?b", re.IGNORECASE)
+_GIGABYTES = {"m": 1 / 1024, "g": 1.0, "t": 1024.0}
 
 
 class Unfit(Exception):
@@ -68,6 +75,22 @@ def number(above: float | None = None, at_least: float | None = None, at_most: f
         if value is None or too_low or value > at_most:
             raise Unfit(expected)
         return value
+
+    return Reader(expected, read)
+
+
+def gigabytes() -> Reader:
+    """Read a size of memory in GB; 512GB, 512 GiB and 0.5TB are sizes too."""
+    plain = number(above=0)
+    expected = f"{plain.expected}, in GB"
+
+    def read(entry: SourceValue) -> float:
+        size = _SIZE.fullmatch(entry.value.strip()[:_LONGEST_NUMBER]) if isinstance(entry.value, str) else None
+        try:
+            value = plain.read(SourceValue(size[1], entry.line) if size else entry)
+        except Unfit:
+            raise Unfit(expected) from None
+        return float(value) * (_GIGABYTES[size[2].lower()] if size else 1.0)
 
     return Reader(expected, read)
 

@@ -4,10 +4,21 @@ import numpy as np
 import pytest
 
 from flyball_planner.accuracy.fit_whole_runs import RunColumns, laws, left_out_errors, middle_of, report, sample
-from flyball_planner.accuracy.published_runs import PlannedRun, family_of, planned, published_runs, round_batch
-from flyball_planner.accuracy.whole_runs import published_outcome, usual_devices
+from flyball_planner.accuracy.published_runs import (
+    STEPS_ALONE,
+    PlannedRun,
+    complete_runs,
+    family_of,
+    planned,
+    published_runs,
+    round_batch,
+)
+from flyball_planner.accuracy.tables import RowConfiguration, TableRow
+from flyball_planner.accuracy.whole_runs import published_outcome, states_pace, usual_devices
 from flyball_planner.catalogue.devices import find_device
-from flyball_planner.timing.overrun import FEW, LOST, MANY, overrun_law
+from flyball_planner.layouts.layout import CHECKPOINTING
+from flyball_planner.timing.overrun import FEW, IMAGES, LOST, MANY, overrun_law
+from flyball_planner.training import Attention
 
 FAMILIES, RUNS_EACH = 30, 4
 
@@ -18,12 +29,13 @@ def invented(seed: int, scatter: float = 0.2, middle: float = 0.4, name: str = M
     count = FAMILIES * RUNS_EACH
     families = tuple(f"family {each // RUNS_EACH}" for each in range(count))
     overruns = middle + np.repeat(random.normal(0, scatter, FAMILIES), RUNS_EACH)
-    return RunColumns(families, families, (name,) * count, overruns, np.full(count, 0.1), np.full(count, np.nan))
+    devices, steps = np.full(count, 256.0), np.full(count, 0.1)
+    return RunColumns(families, families, (name,) * count, devices, overruns, steps, np.full(count, np.nan))
 
 
 def changed(runs: RunColumns, overruns: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> RunColumns:
     """Return the same runs with other overruns."""
-    return RunColumns(runs.names, runs.families, runs.classes, overruns, runs.step_deviations, runs.lost)
+    return RunColumns(runs.names, runs.families, runs.classes, runs.devices, overruns, runs.step_deviations, runs.lost)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -55,20 +67,20 @@ def test_many_runs_of_one_family_count_like_a_few() -> None:
     """A family of fifty runs does not outvote twenty families of two."""
     families = tuple(f"family {each}" for each in range(20) for _ in range(2)) + ("large",) * 50
     overruns = np.array([0.3] * 40 + [0.6] * 50)
-    runs = RunColumns(families, families, (MANY,) * 90, overruns, np.zeros(90), np.full(90, np.nan))
+    runs = RunColumns(families, families, (MANY,) * 90, np.full(90, 256.0), overruns, np.zeros(90), np.full(90, np.nan))
     assert middle_of(runs, MANY) < 0.33
 
 
 def test_few_devices_are_drawn_to_what_known_paces_lose() -> None:
     """A single slow run on a few devices moves their law only part of the way."""
-    one = RunColumns(("a",), ("a",), (FEW,), np.array([0.8]), np.zeros(1), np.array([0.02]))
+    one = RunColumns(("a",), ("a",), (FEW,), np.ones(1), np.array([0.8]), np.zeros(1), np.array([0.02]))
     assert 0.02 < middle_of(one, FEW) < 0.4
 
 
 @pytest.fixture(scope="module")
 def few() -> list[PlannedRun]:
     """Return one planned run of each of several families."""
-    wanted = ("pythia-1.4b", "llama-2-7b", "stablelm-3b-4e1t", "bloomberg-50b", "nanogpt-124m", "olmoe-1b-7b")
+    wanted = ("pythia-1.4b", "llama-2-7b", "stablelm-3b-4e1t", "bloomberg-50b", "nanogpt-124m", "resnet-50-a1")
     return [planned(each) for each in published_runs() if each.name in wanted]
 
 
@@ -76,10 +88,16 @@ def test_published_runs_take_longer_than_their_steps(few: list[PlannedRun]) -> N
     """Real runs give a law with a positive overrun, and a report with a line for each."""
     runs = sample(few)
     assert np.median(runs.overruns) > 0
-    assert set(laws(runs)) == {FEW, MANY, LOST}
+    assert set(laws(runs)) == {FEW, MANY, IMAGES, LOST}
     lines = list(report(runs))
     assert [line.split()[0] for line in lines[1:7]] == list(runs.names)
-    assert lines[-1].startswith("many devices: 5 runs") or lines[-1].startswith("few devices")
+    assert [line.split(",")[0] for line in lines[-5:]] == [
+        "all: 6 runs",
+        "few devices: 1 runs",
+        "many devices: 4 runs",
+        "images: 1 runs",
+        "below 32 devices: 2 runs",
+    ]
 
 
 def test_published_runs_are_predicted_by_other_families(few: list[PlannedRun]) -> None:
@@ -91,8 +109,8 @@ def test_published_runs_are_predicted_by_other_families(few: list[PlannedRun]) -
 
 def test_the_packaged_law_knows_every_family() -> None:
     """The packaged file has a law without each family, which differs from that of all."""
-    for family in {run.family for run in published_runs()}:
-        assert any(overrun_law(name, family) != overrun_law(name) for name in (FEW, MANY))
+    for family in {run.family for run in complete_runs()}:
+        assert any(overrun_law(name, family) != overrun_law(name) for name in (FEW, MANY, IMAGES))
 
 
 def test_a_run_of_the_table_is_recognised() -> None:
@@ -115,3 +133,47 @@ def test_an_unknown_number_of_devices_follows_the_size_of_the_run() -> None:
     counts = [usual_devices(flops, a100) for flops in (1e18, 1e22, 8e23, 1e27)]
     assert counts == sorted(counts)
     assert (counts[0], counts[2], counts[-1]) == (8, 4096, 16_384)
+
+
+def row(hours: float, notes: str, **columns: str) -> TableRow:
+    """Return a row of a table of runs."""
+    return TableRow("runs.csv", "a", "all", RowConfiguration({"notes": notes, **columns}), {"gpu_hours": str(hours)})
+
+
+@pytest.mark.parametrize(
+    ("hours", "notes"),
+    [
+        (100.0, "10k tokens/s/GPU, no recomputation"),
+        (100.0, "the larger one: ~10000 tokens/s/GPU"),
+        (8 * 3.6, "~3600 ms/iter"),
+        (8 * 2.8, "2.7-2.8 s/iter"),
+    ],
+)
+def test_hours_that_equal_a_stated_pace_are_steps_alone(hours: float, notes: str) -> None:
+    """Hours that are computed from tokens a second or from seconds a step contain nothing that a run loses."""
+    shared = {"n_gpus": "8", "seq_len": "1000", "global_batch": "1000"}
+    shared["tokens"] = "3.6e9"  # 3,600 steps of a million tokens
+    found = row(hours, notes, **shared)
+    assert states_pace(found)
+    assert not states_pace(row(1.05 * hours, notes, **shared))
+    assert not states_pace(row(hours, "no pace", **shared))
+
+
+def test_hours_that_follow_from_a_pace_teach_nothing_about_losses() -> None:
+    """No law is fitted to such rows, and they are judged by their steps alone."""
+    paced = [run for run in published_runs() if run.counted == STEPS_ALONE]
+    assert {run.name for run in paced} >= {"llama-1-65b", "tinyllama-300b"}
+    assert not {run.name for run in complete_runs()} & {run.name for run in paced}
+    tiny = planned(next(run for run in paced if run.name == "tinyllama-300b"))
+    alone = tiny.estimate().steps_alone
+    assert published_outcome(tiny).predicted == alone.times(tiny.run.machine.devices / 3600)
+
+
+def test_steps_are_planned_as_the_source_states_the_software() -> None:
+    """Micro-batch, recomputation and attention of a published run are those of its source, as a user states them."""
+    run = next(each for each in published_runs() if each.name == "codeparrot-1.5b")
+    assert (run.training.attention, run.training.global_batch) == (Attention.MATERIALISED, 512)
+    assert (list(run.choices.micro_batch), [each.value for each in run.choices.checkpointing]) == ([2], ["full"])
+    assert run.choices.checkpointing[0] in CHECKPOINTING
+    usual = next(each for each in published_runs() if each.name == "llama-2-7b")
+    assert (usual.training.attention, usual.choices.micro_batch) == (Attention.FLASH, ())

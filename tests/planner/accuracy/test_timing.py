@@ -74,7 +74,7 @@ def test_a_row_is_read_completely() -> None:
     assert (run.subject.layers, run.layout.tensor, run.layout.pipeline, run.layout.data) == (24, 2, 2, 2)
     assert run.layout.checkpointing is Checkpointing.FULL
     assert run.training.attention is Attention.MATERIALISED
-    assert run.training.framework == "deepspeed"
+    assert run.training.framework == "megatron-lm"
     assert run.layout.sharding is Sharding.NONE
 
 
@@ -112,6 +112,26 @@ def test_megatron_bridge_reduces_gradients_in_16_bits() -> None:
         for name in ("Megatron-Bridge 26.04", "Megatron-Core r0.8.0")
     ]
     assert [each.fp32_gradients for each in training] == [False, True]
+
+
+def test_megatron_bridge_reduces_sharded_gradients_in_16_bits() -> None:
+    """Fully sharded weights are in fp32; Megatron-Bridge still sums gradients in 16 bits, PyTorch in 32."""
+    sharded = {**CORE, "precision": "bf16", "pp": "1", "dp": "8", "zero_or_fsdp": "FSDP=8", "notes": ""}
+    found = [
+        run_of(RowConfiguration({**sharded, "framework": name})).training.precision
+        for name in ("Megatron-Bridge 26.04", "PyTorch FSDP2")
+    ]
+    assert [each.weights for each in found] == [NumberFormat.FP32] * 2
+    assert [each.gradients for each in found] == [NumberFormat.BF16, NumberFormat.FP32]
+
+
+@pytest.mark.parametrize(
+    ("framework", "fused"), [("PyTorch FSDP2", False), ("PyTorch FSDP2 (Transformer Engine)", True)]
+)
+def test_transformer_engine_fuses_kernels(framework: str, fused: bool) -> None:
+    """Norms and activations of Transformer Engine are single kernels."""
+    row = {**GPT, "framework": framework, "dp": "8", "micro_batch": "1", "precision": "bf16"}
+    assert run_of(RowConfiguration(row)).training.compiled is fused
 
 
 def test_megatron_bridge_25_09_means_8_bits() -> None:

@@ -160,3 +160,13 @@ def test_a_machine_that_is_too_small_is_an_error() -> None:
     small = replace(find_device("CPU_8C_3.5Ghz_baseline"), name="small", memory_bytes=4 * 2**30)
     with pytest.raises(InputError, match="of the memory of small beside the operating system"):
         configure(machine(small), [CONSERVATIVE])
+
+
+@pytest.mark.parametrize("name", ["RTX_3060_fp16", "T4"])
+def test_a_longer_sequence_uses_memory_that_a_larger_micro_batch_cannot(name: str) -> None:
+    """The sequence grows by less than twice, and nothing else is missed for it."""
+    whole = machine(name)
+    (extreme,) = configure(whole, [EXTREME])
+    assert extreme.training.sequence & (extreme.training.sequence - 1)
+    assert extreme.expected.memory_bytes.high > 0.85 * whole.device.memory_bytes
+    assert {"time", "longest run", "sequence"}.isdisjoint(each.bound for each in extreme.missed)

@@ -12,6 +12,7 @@ from flyball_planner.configurations.device_tuning import tuning
 from flyball_planner.configurations.ladder import ladder, size
 from flyball_planner.configurations.phases import phases
 from flyball_planner.configurations.processor_tuning import processor_tuning
+from flyball_planner.configurations.recipe import warm_up_steps
 from flyball_planner.configurations.streaming import Disk, streaming
 from flyball_planner.precision import PRECISIONS
 
@@ -79,6 +80,15 @@ def test_two_phases_share_the_tokens(tokens: float, batch_power: int, sequence_p
     assert second.tokens == pytest.approx(tokens / 10)
     assert first.sequence <= sequence < second.sequence
     assert (first.learning_rate_end, second.learning_rate_start, second.learning_rate_end) == (6e-4, 6e-4, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("steps", "tokens_per_step", "wanted"),
+    [(5_000, 0.5e6, 50), (600_000, 0.5e6, 2_000), (929_833, 17e6, 2_000), (1_000_000, 0.1e6, 3_750), (1, 1e6, 1)],
+)
+def test_a_warm_up_has_enough_steps(steps: int, tokens_per_step: float, wanted: int) -> None:
+    """Large batches warm up for 2,000 steps, small ones for as many tokens as GPT-3, short runs for a hundredth."""
+    assert warm_up_steps(steps, tokens_per_step) == wanted
 
 
 def test_slow_disks_get_larger_caches_and_shards() -> None:

@@ -55,3 +55,11 @@ def test_a_training_of_additions_only_gets_fewer_bits() -> None:
     assert "rank 32" in found.what
     assert adaptations(LLAMA, replace(lora, method=Method.QLORA), ParallelLayout(), CARD) == []
     assert adaptations(ModelCost("", "", "", 10, 0, 1.0, ()), TRAINING, ParallelLayout(), CARD) == []
+
+
+def test_the_loss_in_chunks_is_one_of_the_changes() -> None:
+    """If the logits of a large vocabulary need too much memory, the loss is computed in chunks."""
+    long = replace(TRAINING, sequence=16_384)
+    found = adaptations(LLAMA, long, ParallelLayout(checkpointing=Checkpointing.FULL), CARD)[1]
+    assert found.training.fused_loss
+    assert "the loss in chunks (fused cross entropy)" in found.also

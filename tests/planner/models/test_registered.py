@@ -146,11 +146,20 @@ def test_only_a_dictionary_is_accepted(returned: object) -> None:
         model_cost(NAME, {})
 
 
-@pytest.mark.parametrize("name", ["mlp", "resnet50", "", "  "])
+@pytest.mark.parametrize(
+    "name", ["mlp", "resnet50", "ResNet-50", "gpt2", "meta-llama/Llama-3.1-8B", "mamba-130m", "", "  "]
+)
 def test_a_name_is_new(name: str) -> None:
-    """A model of the planner cannot be replaced, and a name is not empty."""
+    """A model of the planner cannot be replaced, in whichever spelling, and a name is not empty."""
     with pytest.raises(InputError, match=r"already has a model|expected a name"):
         register_model(name)(figures)
+
+
+def test_the_same_name_again_replaces_an_own_model() -> None:
+    """A notebook cell that registers a model can be run twice, and the last function counts."""
+    register_model(NAME)(figures)
+    returning(params=10**6)
+    assert model_cost(NAME, {"n": 10, "d": 2, "k": 2}).parameters == 10**6
 
 
 def test_a_name_is_needed() -> None:

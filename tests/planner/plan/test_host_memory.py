@@ -91,3 +91,10 @@ def test_frozen_weights_have_no_states_on_the_host() -> None:
     assert found is not None
     assert 0 < part(found, "offloaded_states") < 16 * 1e7
     assert 0 < part(found, "checkpoint_copy") < 14 * 1e7
+
+
+def test_a_slice_of_tpus_has_many_hosts() -> None:
+    """A host has the processes of its four chips, not those of the whole slice."""
+    small, large = host("device: TPU v4, devices: 4"), host("device: TPU v4, devices: 64")
+    assert part(small, "training_processes") == part(large, "training_processes") > 0
+    assert part(large, "checkpoint_copy") == pytest.approx(part(small, "checkpoint_copy") / 16)

@@ -133,3 +133,20 @@ def test_a_context_beyond_the_learned_positions_is_a_warning() -> None:
     assert len(warned[0]) == 1
     assert "1,024 learned positions" in warned[0][0]
     assert warned[1] == []
+
+
+def test_a_tpu_launches_no_kernels() -> None:
+    """XLA compiles a step, so a token waits for the memory only, and there is no second figure."""
+    found = inferred("llama-2-7b", "TPU v4", "batch_size: 1, steps: 1, method: lora").generation
+    assert found is not None
+    assert found.limited_by == "memory bandwidth"
+    assert found.engine_seconds_per_token is None
+    assert found.seconds_per_token.middle == pytest.approx(found.weight_bytes / 1.2e12, rel=0.6)
+
+
+def test_samples_beyond_the_learned_positions_are_a_warning() -> None:
+    """GPT-2 has 1,024 positions; a training on longer samples is reported, one on as many is not."""
+    text = "model: gpt2\nhardware: A100_80GB_fp16\ntraining: {{batch_size: 8, steps: 10, sequence: {}}}\n"
+    longer, full = (make_plan(read_specification(text.format(sequence))) for sequence in (2048, 1024))
+    assert any(each.startswith("training.sequence: gpt2 has 1,024 learned positions") for each in longer.warnings)
+    assert not any("positions" in each for each in full.warnings)

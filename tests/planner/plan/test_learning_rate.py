@@ -30,6 +30,7 @@ def test_a_given_learning_rate_is_kept() -> None:
         ("deit-base", "", 5e-4 * 64 / 512, "Touvron"),
         ("resnet50", ", optimizer: sgd-momentum", 0.1 * 64 / 256, "Goyal"),
         ("{name: mlp, d_in: 9, d_out: 2}", "", 1e-3, "Kingma"),
+        ("mamba-2.8b", "", 1.58e-4, "Brown"),
     ],
 )
 def test_a_missing_learning_rate_is_recommended(model: str, more: str, rate: float, source: str) -> None:

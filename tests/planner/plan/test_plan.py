@@ -6,9 +6,11 @@ import re
 import msgspec
 import pytest
 
+from flyball_planner.layouts.layout import ParallelLayout
 from flyball_planner.plan.make import make_plan
 from flyball_planner.plan.plan import Plan
 from flyball_planner.plan.roofline import Roof, bottleneck, roofline
+from flyball_planner.plan.words import layout_in_short
 from flyball_planner.report.document import json_text
 from flyball_planner.report.render import ReportFormat, render
 from flyball_planner.specification.example_files import example_names, example_text
@@ -269,3 +271,28 @@ def test_a_classical_model_counts_its_own_samples_on_one_device() -> None:
     text = render(plan, ReportFormat.MARKDOWN)
     assert "| Data | 100,000 samples, complete fit |" in text
     assert "FLOPs |" not in text
+
+
+def test_chunks_of_a_pipeline_are_in_the_short_form() -> None:
+    """Two layouts that differ in their chunks per stage are not the same line of a table."""
+    layout = ParallelLayout(devices=8, pipeline=4, interleave=2)
+    assert layout_in_short(layout) == "DP2 PP4 V2 mb1"
+
+
+@pytest.mark.parametrize(("steps", "words"), [(10, "GiB at the end"), (10_000_000, "GiB every ")])
+def test_a_short_run_has_a_checkpoint_at_its_end(steps: int, words: str) -> None:
+    """No interval is stated that is as long as the run."""
+    text = f"model: gpt2\nhardware: A100_80GB_fp16\ntraining: {{batch_size: 8, steps: {steps}}}\n"
+    (found,) = (each for each in planned(text).assumptions if each.startswith("a checkpoint of "))
+    assert words in found
+
+
+@pytest.mark.parametrize(("framework", "words"), [("megatron", "while another chunk"), ("pytorch", "computing waits")])
+def test_a_plan_states_whether_experts_are_exchanged_while_computing(framework: str, words: str) -> None:
+    """The assumptions name what happens to the messages between experts, which decide the step of a large mixture."""
+    plan = planned(
+        "model: mixtral-8x7b\nhardware: {device: H100_80GB_fp16, devices: 64}\n"
+        f"training: {{batch_size: 512, sequence: 4096, steps: 1000, framework: {framework}}}\n"
+        "layout: {pipeline: 4, interleave: 2, expert: 8, micro_batch: 1}\n"
+    )
+    assert [each for each in plan.assumptions if words in each]

@@ -1,10 +1,13 @@
 """Tests of a plan's sections on data loading and measured runs."""
 
+import math
+
 import pytest
 
 from flyball_planner.plan.make import make_plan
 from flyball_planner.plan.plan import Plan
 from flyball_planner.specification.reader import read_specification
+from flyball_planner.timing.overrun import FEW, IMAGES, overrun_law
 
 RESNET = """\
 model: resnet50
@@ -125,3 +128,18 @@ def test_measured_fits_adjust_a_classical_model() -> None:
     warm = planned(f"{text}calibration:\n{runs}").computation.step_seconds
     assert 1.4 * cold < warm.middle < 2.1 * cold
     assert warm.width < 1.5
+
+
+def test_images_are_loaded_as_in_published_trainings_unless_loading_is_planned() -> None:
+    """Without the section `loading` a training on images takes longer than its steps, and the plan names the reason."""
+    unplanned = planned(RESNET)
+    loaded = resnet("{workers: 16, cpu_ms_per_sample: 0.1}")
+    assert any("images are loaded as slowly" in each for each in unplanned.assumptions)
+    assert not any("images are loaded as slowly" in each for each in loaded.assumptions)
+    assert unplanned.computation.overrun == pytest.approx(overrun_factor(IMAGES))
+    assert loaded.computation.overrun == pytest.approx(overrun_factor(FEW))
+
+
+def overrun_factor(name: str) -> float:
+    """Return the factor of a class of runs."""
+    return max(1.0, math.exp(overrun_law(name).middle))

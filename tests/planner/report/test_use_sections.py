@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from flyball_planner.plan.plan import Plan
+from flyball_planner.report.comparison_sections import WITHOUT_MEMORY
 from flyball_planner.report.render import ReportFormat, render
 from flyball_planner.report.sections import sections
 from flyball_planner.report.testing import sample_plan
@@ -73,8 +74,29 @@ def test_a_second_peak_is_named() -> None:
     assert "22.0 % of the peak rate (MFU), 44.0 % with recomputation (HFU), 44.0 % of the 16-bit peak" in text(narrow)
 
 
+def test_equal_utilisations_are_one_figure() -> None:
+    """Without recomputation there is one utilisation, and a tiny one is not written with powers of ten."""
+    plan = sample_plan()
+    equal = replace(plan, computation=replace(plan.computation, mfu_percent=44.01, hfu_percent=44.0))
+    assert "44.0 % of the peak rate (MFU) |" in text(equal)
+    tiny = replace(plan, computation=replace(plan.computation, mfu_percent=4e-5, hfu_percent=4e-5))
+    assert "less than 0.01 % of the peak rate (MFU) |" in text(tiny)
+    few = replace(plan, memory=replace(plan.memory, utilization_percent=0.02))
+    assert "fits: less than 1 % of" in text(few)
+
+
 def test_recommendations_can_be_left_out() -> None:
     """A specification may ask for a report without recommendations."""
     titles = [each.title for each in sections(sample_plan(), recommended=False)]
     assert "Recommendations" not in titles
     assert "Recommendations" in [each.title for each in sections(sample_plan())]
+
+
+def test_a_plan_that_does_not_fit_promises_neither_time_nor_cost() -> None:
+    """Time, cost and energy of a plan that does not fit are marked as what enough memory would give."""
+    plan = sample_plan()
+    assert "with enough memory" not in text(plan)
+    shown = text(replace(plan, memory=replace(plan.memory, verdict="does not fit")))
+    for row in ("Time", "Cost", "Energy", "Complete run"):
+        assert f"| {row} | does not run; with enough memory " in shown
+    assert WITHOUT_MEMORY in shown

@@ -280,3 +280,126 @@ def test_an_unknown_model_is_one_fault(name: str, hint: str) -> None:
     assert place == (1, "model.name")
     assert hint in message
     assert "--models-file" in message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model_name: gpt2\ngpu: RTX 3090\nblock_size: 512\nmax_steps: 10\nbatch_size: 8\n",
+        '{"model_name_or_path": "gpt2", "gpu": "RTX 3090", "max_seq_length": 512, "max_steps": 10, "batch_size": 8}',
+        "model: {base_model: gpt2}\nhardware: {gpu: RTX 3090}\ntraining: {sequence: 512, steps: 10, batch_size: 8}\n",
+    ],
+)
+def test_a_model_is_named_as_other_tools_do(text: str) -> None:
+    """A flat file of a trainer's arguments names its model at the top level."""
+    found = read_specification(text)
+    assert (found.model, found.training.sequence, found.machine.device.name) == ("gpt2", 512, "GeForce RTX 3090")
+
+
+def test_a_misspelt_section_is_read_for_its_faults() -> None:
+    """All faults are reported at once, also those in a section whose own name is wrong."""
+    found = faults("modle: gpt2\ntrainnig:\n  bach_size: 8\nhardware:\n  device: A100\n  devcies: 8\n")
+    assert {key for _, key in found} == {"modle", "trainnig", "trainnig.bach_size", "hardware.devcies"}
+    twice = faults("model: gpt2\nmodle: gpt2-xl\nhardware: A100\n")
+    assert {key for _, key in twice} == {"modle"}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("XGBoost", "XGBoost"), ("lightgbm", "LightGBM"), ("K-Means", "k-means"), ("PCA", "SVD")]
+)
+def test_a_library_or_algorithm_names_its_model(name: str, expected: str) -> None:
+    """The usual names are accepted, and a library is the one that is planned."""
+    subject = read_specification(f"model: {{name: {name}, n: 1000, p: 20}}\nhardware: A100\n").subject
+    assert isinstance(subject, ModelCost)
+    assert expected.casefold() in subject.implementation.casefold()
+
+
+@pytest.mark.parametrize(
+    ("hardware", "name", "gib"),
+    [
+        ("device: A100, vram: 40GB", "A100 SXM4 40GB", 40),
+        ("device: A100 80GB, memory_gb: 80", "A100 SXM4 80GB", 80),
+        ("device: M1 Pro, memory: 16", "M1 Pro (16-core GPU)", 16),
+        ("device: M1 Pro 16GB", "M1 Pro (16-core GPU)", 16),
+        ("device: V100 16GB", "V100 SXM2 16GB", 16),
+    ],
+)
+def test_the_memory_selects_the_variant_of_a_device(hardware: str, name: str, gib: float) -> None:
+    """A card with two sizes is the one with this size, and a chip that shares its memory may have any."""
+    device = read_specification(f"model: gpt2\nhardware: {{{hardware}}}\n").machine.device
+    assert (device.name, device.memory_bytes / 2**30) == (name, gib)
+
+
+def test_a_device_without_such_a_variant_is_a_fault() -> None:
+    """The message has the memory that the device has."""
+    found = faults("model: gpt2\nhardware: {device: RTX 3090, memory_gb: 48GB}\n")
+    assert "GeForce RTX 3090 has 24 GB, not 48" in found[2, "hardware.memory_gb"]
+
+
+@pytest.mark.parametrize(
+    ("hardware", "devices", "nodes"),
+    [
+        ("8xH100", 8, 1),
+        ("8 × H100", 8, 1),
+        ("H100 x8", 8, 1),
+        ("{gpu: 4x H100, count: 4}", 4, 1),
+        ("{device: 8xH100, nodes: 2}", 16, 2),
+    ],
+)
+def test_a_device_may_be_named_with_its_number(hardware: str, devices: int, nodes: int) -> None:
+    """The number is that of all devices, or that of each machine where their number is given too."""
+    machine = read_specification(f"model: gpt2\nhardware: {hardware}\n").machine
+    assert (machine.device.name, machine.devices, machine.nodes) == ("H100 SXM5", devices, nodes)
+
+
+def test_two_numbers_of_devices_are_a_fault() -> None:
+    """The message has both."""
+    found = faults("model: gpt2\nhardware:\n  device: 8xH100\n  devices: 4\n")
+    assert found == {(4, "hardware.devices"): "4 contradicts 8xH100; keep one of them"}
+
+
+def test_a_device_needs_a_model() -> None:
+    """A word for any device does not get a list of names that contain it."""
+    found = faults("model: gpt2\nhardware: gpu\n")
+    assert "name its model, such as RTX 4090" in found[2, "hardware.device"]
+
+
+def test_a_size_in_a_name_suggests_no_other_device_of_this_size() -> None:
+    """The nearest name is that of the nearest device."""
+    found = faults("model: gpt2\nhardware: M2 Pro 16GB\n")
+    assert found[2, "hardware.device"].endswith("did you mean 'M1 Pro'?")
+
+
+def test_the_configuration_of_a_model_is_not_a_specification() -> None:
+    """One message names the place where it belongs, instead of one for each of its keys."""
+    found = faults('{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64}')
+    ((place, message),) = found.items()
+    assert place == (0, "")
+    assert "model: {huggingface: config.json}" in message
+
+
+def test_a_group_of_an_optimizer_may_be_at_the_top_level() -> None:
+    """Its type is the optimizer, as in a section."""
+    found = read_specification("model: gpt2\nhardware: A100\noptimizer: {type: sgd, lr: 0.1}\n")
+    assert (found.training.optimizer.name, found.learning_rate) == ("sgd", 0.1)
+
+
+@pytest.mark.parametrize(("more", "why"), [("", "neither samples nor tokens"), (", steps: 10", "beside steps")])
+def test_epochs_without_data_are_reported(more: str, why: str) -> None:
+    """A key that has no effect is listed among the assumptions."""
+    found = read_specification(f"model: gpt2\nhardware: A100\ntraining: {{epochs: 3{more}}}\n")
+    assert any(each.startswith("epochs: not used") and why in each for each in found.assumptions)
+
+
+def test_a_configuration_of_deepspeed_may_be_completed() -> None:
+    """Its switches, its optimizer and its stage of ZeRO are read, beside a model and hardware."""
+    found = read_specification(
+        '{"model": "gpt2", "hardware": "8xA100", "train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, '
+        '"bf16": {"enabled": true}, "fp16": {"enabled": false}, '
+        '"zero_optimization": {"stage": 2, "overlap_comm": true}, '
+        '"optimizer": {"type": "AdamW", "params": {"lr": 1e-4}}, "gradient_clipping": 1.0}'
+    )
+    training, choices = found.training, found.choices
+    assert choices is not None
+    assert (training.global_batch, training.precision.name, found.learning_rate) == (64, "bf16-autocast", 1e-4)
+    assert (choices.micro_batch, [each.value for each in choices.sharding]) == ((4,), ["zero2"])

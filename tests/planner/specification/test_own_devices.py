@@ -65,3 +65,10 @@ def test_a_file_that_cannot_be_used_is_the_only_fault(files: dict[str, str], mes
     problem = _problem(f"{RUN}Abacus 9\n", files)
     assert (problem.line, problem.key) == (4, "hardware.hardware_file")
     assert message in problem.message
+
+
+def test_a_number_in_the_name_of_an_own_device_belongs_to_it() -> None:
+    """A device called 2x Abacus is one device; two of another one are two."""
+    files = {"own.yaml": DEVICES.replace("Abacus 9", "2x Abacus")}
+    assert read_specification(f"{RUN}2x Abacus\n", files=files.__getitem__).machine.devices == 1
+    assert read_specification(f"{RUN}2x Abacus 9\n", files={"own.yaml": DEVICES}.__getitem__).machine.devices == 2

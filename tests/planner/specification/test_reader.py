@@ -196,3 +196,11 @@ def test_a_comparison_without_copies_has_a_remark() -> None:
     assert any("may hold copies of the model" in each for each in read_specification(text).assumptions)
     alone = read_specification(text.replace("devices: 4", "devices: 1"))
     assert not any("may hold copies of the model" in each for each in alone.assumptions)
+
+
+def test_a_specification_may_be_toml() -> None:
+    """It has the same keys, and its faults have the lines of the file."""
+    text = 'model = "gpt2"\n\n[training]\nbatch_size = 8\nsteps = 10\n\n[hardware]\ndevice = "A100_80GB_fp16"\n'
+    assert read_specification(text, "run.toml").training.global_batch == 8
+    with pytest.raises(SpecificationError, match=r"run\.toml:5: training\.stepps: unknown key"):
+        read_specification(text.replace("steps", "stepps"), "run.toml")

@@ -8,17 +8,25 @@ from hypothesis import strategies as st
 from flyball_planner.timing.collectives import (
     Fabric,
     RankGroup,
+    Routing,
     all_gather,
     all_reduce,
     all_to_all,
     bandwidth,
+    eligible_nodes,
     nodes_of,
+    occupied,
     send,
 )
 
 FABRIC = Fabric(*(np.array([each]) for each in (300e9, 25e9, 0.0, 0.0, 8.0)))
 SLOW_START = Fabric(*(np.array([each]) for each in (300e9, 25e9, 5e-6, 15e-6, 8.0)))
 SIZE = np.array([1.2e9])
+
+
+def routed(copies: float, groups: float = 1.0, chosen: float = 1.0) -> Routing:
+    """Return the routing of a token to some experts."""
+    return Routing(*(np.array([each]) for each in (copies, groups, chosen)))
 
 
 def group(ranks: int, stride: int = 1) -> RankGroup:
@@ -35,7 +43,7 @@ def test_a_lone_rank_exchanges_nothing() -> None:
     """A group of one rank has no transfer time and no latency."""
     for exchange in (all_reduce, all_gather, send):
         assert exchange(SIZE, group(1), SLOW_START)[0] == 0.0
-    assert all_to_all(SIZE, np.array([2.0]), group(1), SLOW_START)[0] == 0.0
+    assert all_to_all(SIZE, routed(2), group(1), SLOW_START)[0] == 0.0
 
 
 def test_a_ring_over_nodes_uses_the_network_shares_of_its_members() -> None:
@@ -56,10 +64,24 @@ def test_small_messages_take_the_latency_of_the_hops() -> None:
 
 def test_copies_to_one_node_cross_the_network_once() -> None:
     """Eight copies to experts on three other nodes cost less than eight transfers over the network."""
-    eight = all_to_all(SIZE, np.array([8.0]), group(32), FABRIC)[0]
-    one = all_to_all(SIZE, np.array([1.0]), group(32), FABRIC)[0]
+    eight = all_to_all(SIZE, routed(8), group(32), FABRIC)[0]
+    one = all_to_all(SIZE, routed(1), group(32), FABRIC)[0]
     assert one == pytest.approx(1.2e9 * 3 / 4 / 25e9)
     assert one < eight < 3 / (3 / 4) * one
+
+
+def test_routers_can_limit_the_nodes_of_a_token() -> None:
+    """Four of eight groups are on four of eight nodes and on all of fewer nodes, so less data crosses the network."""
+    nodes = np.array([1.0, 4.0, 8.0, 16.0])
+    assert eligible_nodes(routed(8), nodes) == pytest.approx(nodes)
+    assert eligible_nodes(routed(8, 8, 4), nodes) == pytest.approx([1.0, 3.0, 4.0, 8.0])
+    assert all_to_all(SIZE, routed(8, 8, 4), group(64), FABRIC)[0] < all_to_all(SIZE, routed(8), group(64), FABRIC)[0]
+
+
+def test_several_experts_of_one_place_count_once() -> None:
+    """Eight copies in eight places occupy five of them, and eight of very many."""
+    assert occupied(np.array([1.0, 8.0, 1e6]), np.array([8.0])) == pytest.approx([1.0, 5.25, 8.0], abs=0.01)
+    assert occupied(np.array([8.0]), np.array([0.0])) == 0.0
 
 
 def test_the_next_stage_may_be_on_another_node() -> None:

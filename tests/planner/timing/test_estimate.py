@@ -18,7 +18,7 @@ from flyball_planner.optimizers import find_optimizer
 from flyball_planner.precision import PRECISIONS
 from flyball_planner.timing.coefficients import Coefficients, fitted, from_logarithms
 from flyball_planner.timing.estimate import StepEstimate, estimate_step, logarithms, step_interval, step_middle
-from flyball_planner.timing.sample_extent import stages_by_fullest
+from flyball_planner.timing.sample_extent import lacking_share, stages_by_fullest
 from flyball_planner.timing.seconds import PART_NAMES, step_seconds
 from flyball_planner.timing.work import join, repeat, select_rows
 from flyball_planner.timing.work_builder import build_work
@@ -261,11 +261,34 @@ def test_a_pipeline_waits_for_its_fullest_stage() -> None:
     training = replace(MEGATRON, global_batch=256)
     layout = Layouts.of(ParallelLayout(64, pipeline=16))
     uneven, even, fewer = (
-        float(estimate_step(replace(GPT, layers=layers), training, layout, CLUSTER).middle[0])
-        for layers in (126, 128, 112)
+        estimate_step(replace(GPT, layers=layers), training, layout, CLUSTER).parts for layers in (126, 128, 112)
     )
-    assert uneven == pytest.approx(even, rel=1e-6)
-    assert uneven > 1.08 * fewer
+    for part in ("forward", "backward", "bubble", "data"):
+        assert getattr(uneven, part)[0] == pytest.approx(getattr(even, part)[0], rel=1e-6)
+    assert uneven.forward[0] == pytest.approx(8 / 7 * fewer.forward[0])
+
+
+def test_the_output_takes_the_place_of_missing_layers() -> None:
+    """The last of 16 stages holds 3 of 62 layers, others 4, so a short output costs nothing; 64 layers wait for it."""
+    assert lacking_share(replace(GPT, layers=126), np.array([16.0]), np.ones(1)).tolist() == [0.125]
+    assert lacking_share(GPT, np.array([1.0, 4.0, 8.0]), np.ones(3)).tolist() == [0.0, 0.0, 0.0]
+    training = replace(MEGATRON, global_batch=1024)
+    layouts = Layouts.of(ParallelLayout(64, pipeline=16, micro_batch=16))
+    uneven, even = (
+        estimate_step(replace(GPT, layers=layers, vocab=2048), training, layouts, CLUSTER).parts.head[0]
+        for layers in (62, 64)
+    )
+    assert uneven == 0.0 < even
+
+
+def test_wide_heads_use_batched_products_better() -> None:
+    """Twice as many heads of half the width need the same FLOPs and take longer if scores are written."""
+    training = replace(TRAINING, attention=Attention.MATERIALISED)
+    layouts = Layouts.of(ParallelLayout(8, micro_batch=4))
+    narrow = replace(GPT, heads=32, kv_heads=32, head_dim=64)
+    products = [build_work(shape, training, layouts, NODE).body for shape in (GPT, narrow)]
+    assert products[0].attention_flops == products[1].attention_flops
+    assert products[0].attention_rate == pytest.approx(2 * products[1].attention_rate)
 
 
 def test_a_published_step_time_is_within_the_interval() -> None:

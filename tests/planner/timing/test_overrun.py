@@ -7,10 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_planner.accuracy.published_runs import FILE, published_runs
+from flyball_planner.accuracy.published_runs import FILE, STEPS_ALONE, complete_runs
 from flyball_planner.catalogue.machines import machine
 from flyball_planner.interval import Interval
-from flyball_planner.timing.overrun import CLUSTER, FEW, LOST, MANY, class_of, overrun, overrun_law
+from flyball_planner.models.families import model_cost
+from flyball_planner.models.transformer.named_shapes import named_shape
+from flyball_planner.timing.overrun import (
+    CLUSTER,
+    FEW,
+    IMAGES,
+    LOST,
+    MANY,
+    class_of,
+    overrun,
+    overrun_law,
+    takes_images,
+)
 from flyball_planner.timing.training_run import Habits, whole_run
 
 STEP = Interval(0.8, 1.0, 1.25)
@@ -43,11 +55,22 @@ def test_a_less_certain_step_makes_a_less_certain_run() -> None:
 
 
 def test_clusters_and_single_machines_are_two_classes() -> None:
-    """Runs of clusters resemble each other, so their overrun is larger but more certain than that of a machine."""
+    """Clusters lose more than single machines, and images more than both; a measured pace is the most certain."""
     assert (class_of(CLUSTER - 1), class_of(CLUSTER)) == (FEW, MANY)
-    few, many = overrun_law(FEW), overrun_law(MANY)
-    assert few.middle < many.middle
-    assert few.scatter > many.scatter > overrun_law(LOST).scatter
+    few, many, images, lost = map(overrun_law, (FEW, MANY, IMAGES, LOST))
+    assert lost.middle < few.middle < many.middle < images.middle
+    assert lost.scatter < min(few.scatter, many.scatter, images.scatter)
+
+
+def test_images_wait_for_a_loader_that_is_not_planned() -> None:
+    """Trainings on images lose more than others on as many devices; networks and vision transformers are known."""
+    assert takes_images(model_cost("resnet50", {}))
+    assert takes_images(named_shape("deit-base"))
+    assert not takes_images(named_shape("gpt2"))
+    assert class_of(8, images=True) == class_of(256, images=True) == IMAGES
+    plain, loaded = (overrun(A100S, STEP, measured=False, images=images).factor for images in (False, True))
+    assert loaded > plain
+    assert overrun(A100S, STEP, measured=True, images=True) == overrun(A100S, STEP, measured=True)
 
 
 def test_the_run_states_its_steps_separately() -> None:
@@ -66,8 +89,9 @@ def test_every_published_run_can_be_checked() -> None:
     with FILE.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     assert len(rows) >= 30
-    assert all(len(row["source"]) > 10 and row["counted"] in {"wall", "hours"} for row in rows)
-    for run in published_runs():
-        name = class_of(run.machine.devices)
+    assert all(len(row["source"]) > 10 and row["counted"] in {"wall", "hours", STEPS_ALONE} for row in rows)
+    assert {row["compared"] for row in rows} == {"yes", "quoted", "partly", ""}
+    for run in complete_runs():
+        name = class_of(run.machine.devices, images=takes_images(run.subject))
         assert overrun_law(name, run.family) != overrun_law(name)
         assert run.steps > 1000

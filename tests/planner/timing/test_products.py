@@ -10,6 +10,7 @@ from flyball_planner.catalogue.devices import find_device
 from flyball_planner.precision import NumberFormat
 from flyball_planner.timing.best_rates import OTHERS, achieved, best_rate
 from flyball_planner.timing.products import (
+    GROUPED,
     PLAIN,
     SIMPLE_BLOCK,
     TABLES,
@@ -23,15 +24,19 @@ from flyball_planner.timing.products import (
 )
 
 A100 = Unit(np.array([108.0]), np.array([2.0e12]))
-PERFECT = Speed(reached=1.0, ramp=0.0, unaligned=1.0, convolved=1.0, grouped=1.0)
+PERFECT = Speed(reached=1.0, ramp=0.0, tile=0.0, unaligned=1.0, convolved=1.0, grouped=1.0)
 RATE = 271e12  # FLOP/s of the best product on an A100
 EDGES = st.integers(1, 64).map(lambda multiple: 128 * multiple)
 
 
-def product(rows: float, inner: float, columns: float, trained: float = 1.0, block: float = TILE) -> Products:
-    """Return a single product in 16 bits."""
-    moved = 2.0 * (rows * inner + inner * columns + rows * columns)
-    columns_of = (rows, inner, columns, 1.0, RATE, trained, PLAIN, TILE, block, moved)
+def product(
+    rows: float, inner: float, columns: float, trained: float = 1.0, block: float = TILE, experts: float = 0.0
+) -> Products:
+    """Return a single product in 16 bits, or those of some experts in one kernel."""
+    together = max(1.0, experts)
+    moved = 2.0 * together * (rows * inner + inner * columns + rows * columns)
+    kind = GROUPED if experts else PLAIN
+    columns_of = (rows, inner, columns, 1.0, together, RATE, trained, kind, TILE, block, moved)
     tables = (np.array([[float(each)]]) for each in columns_of)
     return Products(**dict(zip(TABLES, tables, strict=True)), place=np.array([0]))
 
@@ -84,6 +89,37 @@ def test_a_higher_power_limit_raises_the_clock() -> None:
     """GB300 has a limit of 1,400 W and GB200 of 1,200 W; the best rates have the same ratio."""
     rates = [best_rate(find_device(name), NumberFormat.BF16) for name in ("GB300", "GB200")]
     assert rates[0] / rates[1] == pytest.approx(1400 / 1200, rel=0.01)
+
+
+def test_experts_of_a_device_share_one_kernel() -> None:
+    """Sixteen experts fill the device together, so they take less time than sixteen products one after the other."""
+    alone = forward_seconds(product(1024, 2048, 1536), A100, PERFECT)[0]
+    together = forward_seconds(product(1024, 2048, 1536, experts=16), A100, PERFECT)[0]
+    assert together < 0.75 * 16 * alone
+    assert product(1024, 2048, 1536, experts=16).flops[0] == 16 * product(1024, 2048, 1536).flops[0]
+    assert product(1024, 2048, 1536, experts=16).expert_weights[0] == 16 * 2048 * 1536
+    assert product(1024, 2048, 1536).expert_weights[0] == 0.0
+
+
+def test_only_several_experts_are_slower_than_a_plain_product() -> None:
+    """Experts with unequal rows reach less of the rate; the only expert of a device is a plain product."""
+    unequal = replace(PERFECT, grouped=0.5)
+    one, two = (product(8192, 4096, 4096 * 8 / experts, experts=experts) for experts in (1, 2))
+    plain = forward_seconds(product(8192, 4096, 4096 * 8), A100, unequal)[0]
+    assert forward_seconds(one, A100, unequal)[0] == pytest.approx(plain)
+    assert forward_seconds(two, A100, unequal)[0] == pytest.approx(2 * plain, rel=0.1)
+
+
+def test_every_tile_has_a_beginning_and_an_end() -> None:
+    """A short inner edge has as many tiles as a long one, so it loses as much time to begin and write them."""
+    slow = replace(PERFECT, tile=2e-6)
+    lost = [
+        forward_seconds(product(8192, inner, 8192), A100, slow)[0]
+        - forward_seconds(product(8192, inner, 8192), A100, PERFECT)[0]
+        for inner in (1024, 8192)
+    ]
+    waves = 8192 / 128 * 8192 / 256 / 108
+    assert lost == pytest.approx([2e-6 * waves, 2e-6 * waves])
 
 
 def test_unaligned_edges_slow_a_product_down() -> None:

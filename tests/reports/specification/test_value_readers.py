@@ -7,7 +7,18 @@ import pytest
 from flyball_reports.specification.document import read_document
 from flyball_reports.specification.sections import SectionKey, SpecificationFaults, read_section
 from flyball_reports.specification.source_value import SourceValue
-from flyball_reports.specification.value_readers import Reader, Unfit, choice, flag, integer, many, member, number, text
+from flyball_reports.specification.value_readers import (
+    Reader,
+    Unfit,
+    choice,
+    flag,
+    gigabytes,
+    integer,
+    many,
+    member,
+    number,
+    text,
+)
 
 
 class Colour(StrEnum):
@@ -25,6 +36,11 @@ class Colour(StrEnum):
         (integer(), "1e9", 10**9),
         (integer(), 4.0, 4),
         (number(), "26B", 26e9),
+        (number(), "30 billion", 30e9),
+        (gigabytes(), 80, 80.0),
+        (gigabytes(), "80GB", 80.0),
+        (gigabytes(), "512 GiB", 512.0),
+        (gigabytes(), "1.5TB", 1536.0),
         (number(above=0), 0.5, 0.5),
         (choice(["adamw", "sgd"]), "AdamW", "adamw"),
         (member(Colour), "dark_red", Colour.DARK_RED),
@@ -35,7 +51,7 @@ class Colour(StrEnum):
     ],
 )
 def test_common_notations_are_read(reader: Reader, value: object, read: object) -> None:
-    """8k, 26B and 1e9 are numbers, and a single value is a list with one item."""
+    """8k, 26B and 1e9 are numbers, 80GB is a size, and a single value is a list with one item."""
     assert reader.read(SourceValue(value, 1)) == read  # type: ignore[arg-type]
 
 
@@ -52,6 +68,8 @@ def test_common_notations_are_read(reader: Reader, value: object, read: object) 
         (number(), ".nan", "a number"),
         (number(), "k", "a number"),
         (number(), "", "a number"),
+        (gigabytes(), "GB", "a number above 0, in GB"),
+        (gigabytes(), "0GB", "a number above 0, in GB"),
         (choice(["adamw", "sgd"]), "adam", "one of adamw, sgd"),
         (text(), None, "text"),
         (flag(), "maybe", "true or false"),

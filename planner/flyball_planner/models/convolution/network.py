@@ -33,10 +33,17 @@ def network_blocks(layers: Sequence[Layer], image: FeatureMap) -> tuple[ModelBlo
 def _block(position: int, piece: LayerCost, repeats: int) -> ModelBlock:
     shape = piece.output
     return ModelBlock(
-        name=f"{position}: {shape.channels}×{shape.height}×{shape.width}",
+        name=f"{position}: {_extent(shape)}",
         repeats=repeats,
         parameters=piece.parameters,
         operators=piece.operators,
         kept_elements=piece.kept_elements,
         boundary_elements=float(shape.elements),
     )
+
+
+def _extent(shape: FeatureMap) -> str:
+    """Return the size of a layer's output; that of a layer without positions is its width."""
+    if shape.height == shape.width == 1:
+        return f"width {shape.channels:,}"
+    return f"{shape.channels}×{shape.height}×{shape.width}"

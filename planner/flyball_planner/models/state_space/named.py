@@ -32,6 +32,15 @@ CONFIGURATIONS: Mapping[str, Mapping[str, object]] = {
 tiiuae/falcon-mamba-7b and ai21labs/Jamba-v0.1. A head of Mamba-2 has 64 of the 2 × hidden channels."""
 
 
+MODEL_TYPES = frozenset({"mamba", "falcon_mamba", "mamba2", "jamba", "bamba"})
+"""The types that `reading` can read. They are here because most configurations need none of its modules."""
+
+
+def is_state_space(config: Mapping[str, object]) -> bool:
+    """Return True if a configuration has state-space layers that can be read."""
+    return str(config.get("model_type")) in MODEL_TYPES
+
+
 def named_configuration(name: str) -> Mapping[str, object] | None:
     """Return the configuration of a well-known model, ignoring case, an owner before "/" and "-hf"."""
     plain = name.rsplit("/", 1)[-1].casefold().removesuffix("-hf").replace("_", "-")

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from flyball_planner.models.state_space.cost import Layers, StateSpaceShape
@@ -13,61 +14,65 @@ from flyball_planner.models.transformer.shape import Experts, NormKind, Transfor
 
 Values = Mapping[str, object]
 
+HYBRID_NAMES: Mapping[str, str] = {
+    "mamba_expand": "expand", "mamba_d_state": "state_size", "mamba_d_conv": "conv_kernel",
+    "mamba_dt_rank": "time_step_rank", "mamba_n_heads": "num_heads", "mamba_n_groups": "n_groups",
+    "mamba_chunk_size": "chunk_size", "mamba_proj_bias": "use_bias", "mamba_conv_bias": "use_conv_bias",
+}  # fmt: skip
+"""Jamba's and Bamba's names of the settings that Mamba and Mamba-2 have too."""
 
-def is_state_space(config: Values) -> bool:
-    """Return True if a configuration has state-space layers that can be read."""
-    return config.get("model_type") in _READERS
+
+class StateSpaceFamily(Struct, frozen=True):
+    """The configurations of one model type."""
+
+    shape: Callable[[Settings, Mixer], StateSpaceShape]
+    defaults: Values  # of transformers 5.24, under Mamba's names
+    heads: bool = False  # as in Mamba-2, in place of a ranked time step
+    step_norms: bool = False
+    names: Mapping[str, str] = field(default_factory=dict)  # the family's names for Mamba's
 
 
 def state_space_shape(config: Values) -> StateSpaceShape:
-    """Return the shape of a configuration; missing settings are the defaults of transformers 5.24."""
-    model_type = str(config["model_type"])
-    read, defaults = _READERS[model_type]
-    return read(Settings(config, defaults))
+    """Return the shape of a configuration; missing settings are the family's defaults."""
+    family = _FAMILIES[str(config["model_type"])]
+    settings = Settings(config, family.defaults, family.names)
+    return family.shape(settings, _mixer(settings, family))
 
 
-def _mamba(settings: Settings) -> StateSpaceShape:
+def _mixer(settings: Settings, family: StateSpaceFamily) -> Mixer:
     hidden = settings.count("hidden_size")
-    mixer = Mixer(
+    return Mixer(
         hidden=hidden,
         inner=settings.count("expand") * hidden,
         state=settings.count("state_size"),
         kernel=settings.count("conv_kernel"),
-        rank=_rank(settings, "time_step_rank", hidden),
+        rank=0 if family.heads else _rank(settings, hidden),
+        heads=settings.count("num_heads") if family.heads else 0,
+        groups=settings.count("n_groups") if family.heads else 1,
+        chunk=settings.count("chunk_size") if family.heads else 1,
         bias=settings.flag("use_bias"),
         kernel_bias=settings.flag("use_conv_bias", True),
+        step_norms=family.step_norms,
     )
-    return _alone(settings, mixer)
 
 
-def _mamba2(settings: Settings) -> StateSpaceShape:
-    hidden = settings.count("hidden_size")
-    mixer = Mixer(
-        hidden=hidden,
-        inner=settings.count("expand") * hidden,
-        state=settings.count("state_size"),
-        kernel=settings.count("conv_kernel"),
-        heads=settings.count("num_heads"),
-        groups=settings.count("n_groups"),
-        chunk=settings.count("chunk_size"),
-        bias=settings.flag("use_bias"),
-        kernel_bias=settings.flag("use_conv_bias", True),
-    )
-    return _alone(settings, mixer)
+def _rank(settings: Settings, hidden: int) -> int:
+    automatic = settings.text("time_step_rank", "auto") == "auto"
+    return math.ceil(hidden / 16) if automatic else settings.count("time_step_rank")
 
 
-def _jamba(settings: Settings) -> StateSpaceShape:
-    hidden = settings.count("hidden_size")
-    mixer = Mixer(
-        hidden=hidden,
-        inner=settings.count("mamba_expand") * hidden,
-        state=settings.count("mamba_d_state"),
-        kernel=settings.count("mamba_d_conv"),
-        rank=_rank(settings, "mamba_dt_rank", hidden),
-        bias=settings.flag("mamba_proj_bias"),
-        kernel_bias=settings.flag("mamba_conv_bias", True),
-        step_norms=True,
-    )
+def _alone(settings: Settings, mixer: Mixer) -> StateSpaceShape:
+    """Return a model of state-space layers only, each with a norm before it."""
+    around = TransformerShape(
+        kind=TransformerKind.DECODER, layers=1, hidden=mixer.hidden, heads=1, ffn=1, vocab=settings.count("vocab_size"),
+        kv_heads=1, head_dim=mixer.hidden, tied=settings.flag("tie_word_embeddings"), norm=NormKind.RMS,
+        norm_bias=False, dropout=False,
+    )  # fmt: skip
+    return StateSpaceShape(_name(settings), mixer, around, (Layers(settings.count("num_hidden_layers")),))
+
+
+def _jamba(settings: Settings, mixer: Mixer) -> StateSpaceShape:
+    """Return a model in which attention and experts come in periods of layers."""
     around = _attending(settings)
     experts = settings.count("num_experts")
     if experts > 1:
@@ -81,36 +86,11 @@ def _jamba(settings: Settings) -> StateSpaceShape:
     return StateSpaceShape(_name(settings), mixer, around, _counted(kinds))
 
 
-def _bamba(settings: Settings) -> StateSpaceShape:
-    hidden = settings.count("hidden_size")
-    mixer = Mixer(
-        hidden=hidden,
-        inner=settings.count("mamba_expand") * hidden,
-        state=settings.count("mamba_d_state"),
-        kernel=settings.count("mamba_d_conv"),
-        heads=settings.count("mamba_n_heads"),
-        groups=settings.count("mamba_n_groups"),
-        chunk=settings.count("mamba_chunk_size"),
-        bias=settings.flag("mamba_proj_bias"),
-        kernel_bias=settings.flag("mamba_conv_bias", True),
-    )
+def _bamba(settings: Settings, mixer: Mixer) -> StateSpaceShape:
+    """Return a model that lists its attention layers."""
     attending = settings.size("attn_layer_indices")
     kinds = ((at < attending, False) for at in range(settings.count("num_hidden_layers")))
     return StateSpaceShape(_name(settings), mixer, _attending(settings), _counted(kinds))
-
-
-def _rank(settings: Settings, name: str, hidden: int) -> int:
-    return math.ceil(hidden / 16) if settings.text(name, "auto") == "auto" else settings.count(name)
-
-
-def _alone(settings: Settings, mixer: Mixer) -> StateSpaceShape:
-    """Return a model of state-space layers only, each with a norm before it."""
-    around = TransformerShape(
-        kind=TransformerKind.DECODER, layers=1, hidden=mixer.hidden, heads=1, ffn=1, vocab=settings.count("vocab_size"),
-        kv_heads=1, head_dim=mixer.hidden, tied=settings.flag("tie_word_embeddings"), norm=NormKind.RMS,
-        norm_bias=False, dropout=False,
-    )  # fmt: skip
-    return StateSpaceShape(_name(settings), mixer, around, (Layers(settings.count("num_hidden_layers")),))
 
 
 def _attending(settings: Settings) -> TransformerShape:
@@ -151,18 +131,18 @@ JAMBA = {
     "vocab_size": 65536, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
     "num_attention_heads": 32, "num_key_value_heads": 8, "num_experts": 16, "num_experts_per_tok": 2,
     "expert_layer_period": 2, "expert_layer_offset": 1, "attn_layer_period": 8, "attn_layer_offset": 4,
-    "mamba_d_state": 16, "mamba_d_conv": 4, "mamba_expand": 2, "tie_word_embeddings": False,
+    "state_size": 16, "conv_kernel": 4, "expand": 2, "tie_word_embeddings": False,
 }  # fmt: skip
 BAMBA = {
     "vocab_size": 128000, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
-    "num_attention_heads": 32, "num_key_value_heads": 8, "mamba_n_heads": 128, "mamba_n_groups": 1,
-    "mamba_d_state": 256, "mamba_d_conv": 4, "mamba_expand": 2, "mamba_chunk_size": 256, "tie_word_embeddings": False,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "num_heads": 128, "n_groups": 1,
+    "state_size": 256, "conv_kernel": 4, "expand": 2, "chunk_size": 256, "tie_word_embeddings": False,
 }  # fmt: skip
 
-_READERS: Mapping[str, tuple[Callable[[Settings], StateSpaceShape], Values]] = {
-    "mamba": (_mamba, MAMBA_130M),
-    "falcon_mamba": (_mamba, MAMBA_130M),
-    "mamba2": (_mamba2, MAMBA2_7B),
-    "jamba": (_jamba, JAMBA),
-    "bamba": (_bamba, BAMBA),
+_FAMILIES: Mapping[str, StateSpaceFamily] = {
+    "mamba": StateSpaceFamily(_alone, MAMBA_130M),
+    "falcon_mamba": StateSpaceFamily(_alone, MAMBA_130M),
+    "mamba2": StateSpaceFamily(_alone, MAMBA2_7B, heads=True),
+    "jamba": StateSpaceFamily(_jamba, JAMBA, step_norms=True, names=HYBRID_NAMES),
+    "bamba": StateSpaceFamily(_bamba, BAMBA, heads=True, names=HYBRID_NAMES),
 }

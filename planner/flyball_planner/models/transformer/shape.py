@@ -45,6 +45,8 @@ class Experts(Struct, frozen=True):
     router_bias: bool = False
     shared_gate: bool = False
     bias: bool = False  # in the experts' products
+    groups: int = 1  # equal groups of neighbouring experts
+    chosen_groups: int = 1  # groups that the experts of a token come from
 
 
 class LatentAttention(Struct, frozen=True):

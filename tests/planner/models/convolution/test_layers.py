@@ -23,6 +23,7 @@ from flyball_planner.models.convolution.layers import (
     NormLayer,
     Pool,
 )
+from flyball_planner.models.families import model_cost
 
 SIZES = st.integers(7, 64)
 
@@ -105,3 +106,10 @@ def test_divisible_widths_are_close_to_the_requested_width(channels: float, divi
     width = divisible(channels, divisor)
     assert width % divisor == 0
     assert width >= 0.9 * channels
+
+
+def test_layers_are_named_by_what_they_return() -> None:
+    """A layer of a perceptron has a width, one of an image network channels and positions."""
+    widths = [block.name for block in model_cost("mlp", {"d_in": 4, "d_out": 2, "layers": [8]}).blocks]
+    assert widths == ["0: width 8", "1: width 2"]
+    assert model_cost("resnet50", {}).blocks[0].name == "0: 64×112×112"

@@ -8,8 +8,10 @@ from msgspec.structs import replace
 
 from flyball_planner.models.any_configuration import named_subject, subject_from_huggingface
 from flyball_planner.models.cost import ModelCost, OperatorKind
+from flyball_planner.models.state_space.named import MODEL_TYPES
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.specification.reader import read_specification
+from flyball_reports.errors import InputError
 from flyball_reports.specification.problems import SpecificationError
 
 Counted = tuple[str, dict[str, object], int]
@@ -34,8 +36,8 @@ def test_parameters_match_the_instantiated_class(name: str, config: dict[str, ob
 
 
 def test_every_family_is_counted() -> None:
-    """Mamba, Mamba-2, Falcon Mamba, Jamba and Bamba each have a class that was counted."""
-    assert {config["model_type"] for _, config, _ in COUNTED} == {"mamba", "mamba2", "falcon_mamba", "jamba", "bamba"}
+    """Each type that can be read has a class that was counted."""
+    assert {config["model_type"] for _, config, _ in COUNTED} == MODEL_TYPES
 
 
 @pytest.mark.parametrize("config", [MAMBA, MAMBA2])
@@ -123,3 +125,10 @@ def test_one_token_takes_the_work_of_one_token() -> None:
     assert found.generation is not None
     token = replace(found, blocks=found.generation.token)
     assert token.forward_flops == pytest.approx(found.forward_flops / 2048, rel=0.01)
+
+
+@pytest.mark.parametrize("model_type", ["jamba", "bamba"])
+def test_a_wrong_setting_has_the_name_that_the_configuration_uses(model_type: str) -> None:
+    """A hybrid calls the expansion mamba_expand, and so does the error."""
+    with pytest.raises(InputError, match=f"mamba_expand of this {model_type} configuration is 'wide'"):
+        subject_from_huggingface({"model_type": model_type, "mamba_expand": "wide"})

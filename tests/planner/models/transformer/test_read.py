@@ -8,6 +8,7 @@ import pytest
 from flyball_planner.models.transformer.counts import parameters
 from flyball_planner.models.transformer.huggingface.families import FAMILIES
 from flyball_planner.models.transformer.huggingface.reader import shape_from_huggingface
+from flyball_planner.models.transformer.named_shapes import named_shape
 from flyball_planner.models.transformer.shape import Head
 from flyball_reports.errors import InputError
 
@@ -67,3 +68,14 @@ def test_the_head_follows_from_the_class() -> None:
     }
     shape = shape_from_huggingface(config)
     assert (shape.head, shape.labels, shape.pooler) == (Head.LABELS, 3, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "groups", "chosen"),
+    [("deepseek-v3", 8, 4), ("deepseek-v2", 8, 3), ("kimi-k2", 1, 1), ("mixtral-8x7b", 1, 1)],
+)
+def test_routers_that_choose_groups_of_experts_are_read(name: str, groups: int, chosen: int) -> None:
+    """DeepSeek's tokens go to few groups of experts (n_group, topk_group); Kimi's and Mixtral's go to any."""
+    experts = named_shape(name).experts
+    assert experts is not None
+    assert (experts.groups, experts.chosen_groups) == (groups, chosen)

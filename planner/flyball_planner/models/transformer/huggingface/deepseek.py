@@ -27,6 +27,8 @@ def _deepseek(settings: Settings) -> TransformerShape:
         shared=shared,
         shared_ffn=shared * width,
         first_dense_layers=settings.integer("first_k_dense_replace"),
+        groups=settings.count("n_group", 1),
+        chosen_groups=settings.count("topk_group", 1),
     )
     head_dim = latent.plain_dim + latent.rotary_dim
     return replace(decoder(settings), head_dim=head_dim, latent=latent, experts=experts)
@@ -67,6 +69,8 @@ V3 = {
     "qk_nope_head_dim": 128,
     "num_experts_per_tok": 8,
     "first_k_dense_replace": 3,
+    "n_group": 8,
+    "topk_group": 4,
 }
 
 DEEPSEEK_V2 = ConfigFamily(("deepseek_v2",), _deepseek, V2)

@@ -17,36 +17,38 @@ class Settings:
         self.model_type = str(config.get("model_type", ""))
         usual = names or {}
         given = {usual.get(name, name): value for name, value in config.items()}  # null means "none", not a missing key
+        own = {meant: name for name, meant in usual.items()}
+        self._written = {**own, **{usual.get(name, name): name for name in config}}  # for messages
         self._values = {**(defaults or {}), **given}
 
     def integer(self, name: str, otherwise: int | None = None) -> int:
         """Return an integer."""
         value = self._value(name, otherwise)
         if value is None:
-            raise InputError(f"the configuration of this {self.model_type} model lacks {name!r}; add it")
+            raise InputError(f"the configuration of this {self.model_type} model lacks {self._shown(name)!r}; add it")
         if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
-            raise InputError(f"{name} of this {self.model_type} configuration is {value!r}; expected an integer")
+            raise self._wrong(name, value, "an integer")
         return int(value)
 
     def count(self, name: str, otherwise: int | None = None) -> int:
         """Return an integer that is not zero."""
         value = self.integer(name, otherwise)
         if value < 1:
-            raise InputError(f"{name} of this {self.model_type} configuration is {value}; expected at least 1")
+            raise self._wrong(name, value, "at least 1")
         return value
 
     def share(self, name: str) -> float:
         """Return a number, by default 0."""
         value = self._value(name, 0.0)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InputError(f"{name} of this {self.model_type} configuration is {value!r}; expected a number")
+            raise self._wrong(name, value, "a number")
         return float(value)
 
     def flag(self, name: str, otherwise: bool = False) -> bool:
         """Return true or false."""
         value = self._value(name, otherwise)
         if not isinstance(value, bool):
-            raise InputError(f"{name} of this {self.model_type} configuration is {value!r}; expected true or false")
+            raise self._wrong(name, value, "true or false")
         return value
 
     def text(self, name: str, otherwise: str = "") -> str:
@@ -62,7 +64,7 @@ class Settings:
         """Return a nested group of settings."""
         value = self._value(name, {})
         if not isinstance(value, Mapping):
-            raise InputError(f"{name} of this {self.model_type} configuration is {value!r}; expected a mapping")
+            raise self._wrong(name, value, "a mapping")
         return value
 
     @property
@@ -81,6 +83,14 @@ class Settings:
         classes = self._value("architectures", ())
         name = str(classes[0]) if isinstance(classes, list | tuple) and classes else ""
         return next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
+
+    def _shown(self, name: str) -> str:
+        """Return the name that the configuration, or else its family, has for a setting."""
+        return self._written.get(name, name)
+
+    def _wrong(self, name: str, value: object, expected: str) -> InputError:
+        what = f"{self._shown(name)} of this {self.model_type} configuration is {value!r}"
+        return InputError(f"{what}; expected {expected}")
 
     def _value(self, name: str, otherwise: object) -> object:
         value = self._values.get(name)

@@ -1,0 +1,71 @@
+"""Tests of the ranks that exchange the states of dense weights and of experts."""
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from flyball_planner.catalogue.machines import machine
+from flyball_planner.layouts.layout import Layouts, ParallelLayout
+from flyball_planner.models.transformer.shape import Experts, TransformerKind, TransformerShape
+from flyball_planner.optimizers import find_optimizer
+from flyball_planner.precision import PRECISIONS
+from flyball_planner.timing.estimate import estimate_step
+from flyball_planner.timing.state_work import dense_weights, expert_weights
+from flyball_planner.timing.work_builder import build_work
+from flyball_planner.training import Sharding, Training
+
+SHAPE = TransformerShape(
+    TransformerKind.DECODER, 24, 2048, 16, 8192, 50304, 16, 128, experts=Experts(count=64, active=2, ffn=8192)
+)
+TRAINING = Training(2048, 256, find_optimizer("adamw"))
+CLUSTER = machine("H100 SXM", 64, network="3200 Gbps")
+ONE = np.ones(1)
+
+
+@pytest.mark.parametrize(
+    ("layout", "dense", "experts"),
+    [
+        (ParallelLayout(64, expert=8), (64, 1), (8, 8)),
+        (ParallelLayout(64, expert=64), (64, 1), (1, 64)),
+        (ParallelLayout(64, tensor=4, pipeline=2, expert=8), (8, 4), (4, 8)),
+    ],
+)
+def test_experts_are_held_by_fewer_ranks(
+    layout: ParallelLayout, dense: tuple[int, int], experts: tuple[int, int]
+) -> None:
+    """Tensor-parallel ranks hold different experts, and each group of expert-parallel ranks holds every expert once."""
+    layouts = Layouts.of(layout)
+    for held, expected in ((dense_weights, dense), (expert_weights, experts)):
+        copies = held(layouts, ONE, ONE, ONE).copies
+        assert (copies.ranks[0], copies.stride[0]) == expected
+
+
+def test_shards_of_experts_stay_in_their_group() -> None:
+    """States that 16 ranks share leave two shards of each expert if eight ranks hold different experts."""
+    assert expert_weights(Layouts.of(ParallelLayout(64, expert=8, shard_group=16)), ONE, ONE, ONE).shards[0] == 2
+    assert expert_weights(Layouts.of(ParallelLayout(64, expert=32, shard_group=16)), ONE, ONE, ONE).shards[0] == 1
+
+
+def test_experts_on_different_devices_exchange_no_weights() -> None:
+    """Fully sharded experts are gathered if eight devices hold each of them, and never if only one does."""
+    layouts = [ParallelLayout(64, expert=expert, sharding=Sharding.ZERO3) for expert in (8, 64)]
+    work = build_work(SHAPE, TRAINING, Layouts.of(*layouts), CLUSTER)
+    gathered = work.expert_states.gathered_bytes
+    assert gathered[0] > 0
+    assert gathered[1] == 0
+    assert (work.states.gathered_bytes > 0).all()
+    spread, alone = estimate_step(SHAPE, TRAINING, Layouts.of(*layouts), CLUSTER).parts.data
+    assert spread > 3 * alone
+
+
+@pytest.mark.parametrize("framework", ["pytorch", "megatron", "deepspeed"])
+def test_autocast_gathers_weights_in_16_bits(framework: str) -> None:
+    """Shards in fp32 are converted before they are gathered, so they send as much as shards in 16 bits."""
+    layouts = Layouts.of(ParallelLayout(64, sharding=Sharding.ZERO3))
+    wide, narrow = (
+        build_work(
+            SHAPE, replace(TRAINING, framework=framework, precision=PRECISIONS[name]), layouts, CLUSTER
+        ).states.gathered_bytes
+        for name in ("bf16-autocast", "bf16")
+    )
+    assert wide[0] == narrow[0] > 0
