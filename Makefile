@@ -3,9 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-input
 PROTOS := $(wildcard proto/flyball_proto/v1/*.proto)
-TYPED := -p flyball_proto -p flyball_daemon -p flyball_agent -p flyball_audit -p flyball_collector -p flyball_planner -p flyball_reports -p flyball
+TYPED := -p flyball_proto -p flyball_daemon -p flyball_agent -p flyball_audit -p flyball_collector -p flyball_planner -p flyball_reports -p flyball \
+  -p docs.generator -p grafana.generator -p tests
 
-.PHONY: up test check bench proto proto-fresh generated generated-fresh gpu-check constraints system-packages clean
+unexport PYTHONDONTWRITEBYTECODE # where it is set, each start of Python would compile all modules again
+
+.PHONY: up test check static-check bench proto proto-fresh generated generated-fresh gpu-check constraints system-packages clean
 
 ## Watch this machine: agent, collector and page with the embedded store.
 up: .venv/.runtime
@@ -28,32 +31,37 @@ up: .venv/.runtime
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@ .venv/.runtime
 
-## Everything that CI runs.
-test: system-packages check .venv/.training .venv/.frameworks
+## Everything that CI runs. PyTorch and the frameworks are installed meanwhile: types are checked alike without them.
+## What `generated-fresh` runs is part of the tests.
+test: system-packages .venv/.dev
+	@$(MAKE) --no-print-directory --jobs=2 static-check .venv/.frameworks
+	@$(MAKE) --no-print-directory proto-fresh
 	@$(BIN)/python -m tests.everything
 
-# PyTorch runs the audit's fixes and traces models. Tests that need it are skipped without it.
+# PyTorch runs the audit's fixes and traces models. Tests that need it are skipped without it. Only what is imported is
+# compiled: pip would compile 195 MB of PyTorch, the frameworks and their packages, of which the tests use a part.
 .venv/.training: requirements-training.txt | .venv/.dev
-	@$(PIP) --requirement requirements-training.txt && touch $@ || echo "PyTorch cannot be installed here: tests that need it are skipped"
+	@$(PIP) --no-compile --requirement requirements-training.txt && $(BIN)/python -c "import torch.distributed" && touch $@ || echo "PyTorch cannot be installed here: tests that need it are skipped"
 
 # Frameworks of training, without a change to what is installed already. Their tests are skipped without them.
 .venv/.frameworks: requirements-frameworks.txt | .venv/.training
 	@$(BIN)/python -m pip freeze --exclude-editable > .venv/installed.txt
-	@test -e .venv/.training && $(PIP) --constraint .venv/installed.txt --requirement requirements-frameworks.txt && touch $@ \
+	@test -e .venv/.training && $(PIP) --no-compile --constraint .venv/installed.txt --requirement requirements-frameworks.txt && touch $@ \
 	  || echo "the training frameworks cannot be installed here: tests that need them are skipped"
 
 system-packages:
 	@tests/system-packages
 
 ## Format, lint, words, types, architecture, and generated files that are stale.
-check: .venv/.dev
+check: static-check
+	@$(MAKE) --no-print-directory proto-fresh generated-fresh
+
+static-check: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/python -m tests.plain_words
 	$(BIN)/mypy $(TYPED)
-	$(BIN)/mypy docs/generator grafana/generator tests
 	$(BIN)/lint-imports --no-cache
-	$(MAKE) --no-print-directory proto-fresh generated-fresh
 
 ## Every number of docs/benchmarks.md, with the peers in the same run.
 bench: .venv/.dev

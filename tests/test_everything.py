@@ -61,3 +61,12 @@ def test_a_group_without_tests_fails(project: list[Group]) -> None:
     """A group that runs no test proves nothing."""
     (project[1].folder / "test_two.py").write_text("")
     assert not run(project[1]).ok
+
+
+def test_programs_of_tests_keep_their_bytecode(project: list[Group], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise each of the programs that tests start compiles all modules again, and the tests take twice as long."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    (project[1].folder / "test_two.py").write_text(
+        "import sys\ndef test_it():\n    assert not sys.dont_write_bytecode\n"
+    )
+    assert run(project[1]).ok

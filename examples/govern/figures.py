@@ -78,7 +78,8 @@ def line(adjustment: Any) -> str:
 
 
 def _text(value: object) -> str:
-    return json.dumps(value)
+    """Return a value as `flyball adjust` prints it."""
+    return ("on" if value else "off") if isinstance(value, bool) else json.dumps(value)
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:

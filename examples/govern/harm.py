@@ -52,7 +52,7 @@ def show(fleet: Daemons) -> Result:
             fleet.adjustments(RUN),
             [
                 Shown("state of the harmful change", done["state"], "rolled_back", done["state"] == "rolled_back"),
-                Shown("measured speed", f"×{effect['gain']:.3f}", f"true: ×{1 / SLOWER:.3f}"),
+                Shown("measured speed", f"×{effect['gain']:.3f}", f"×{1 / SLOWER:.3f} on an idle machine"),
                 Shown(
                     "its interval of 90 %", f"{effect['gain_low']:.3f} to {effect['gain_high']:.3f}", "", within or None
                 ),

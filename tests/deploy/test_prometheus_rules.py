@@ -1,5 +1,6 @@
 """Test the alert rules: each fires, stays quiet, clears, has a runbook, and uses metrics that exist."""
 
+import functools
 import re
 import shutil
 import subprocess
@@ -34,6 +35,7 @@ SCENES = sorted((Path(__file__).parent / "scenes").glob("*.yml"))
 with_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
 
 
+@functools.cache
 def load(path: Path) -> Any:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
@@ -102,6 +104,7 @@ def test_promtool_accepts_the_example_of_prometheus(tmp_path: Path) -> None:
     assert "3 rule files found" in output
 
 
+@functools.cache
 def expectations() -> dict[str, list[tuple[dict[str, Any], list[dict[str, str]], list[str]]]]:
     """Return for each alert the tested moments, each with its expected labels and its input series."""
     found = defaultdict(list)
@@ -218,7 +221,8 @@ def test_a_runbook_opens_with_the_summary_of_its_alert(name: str) -> None:
     assert (RUNBOOKS / f"{name}.md").read_text(encoding="utf-8").startswith(f"# {name}\n\n{summary} Severity: ")
 
 
-def known_names() -> set[str]:
+@functools.cache
+def known_names() -> frozenset[str]:
     """Return the names of all series that Prometheus can scrape from Flyball."""
     settings = AgentSettings()
     probes = [*build_host_probes(settings), *build_accelerator_probes(settings), SelfProbe(SelfMetrics())]
@@ -227,7 +231,7 @@ def known_names() -> set[str]:
     for family in OwnMetrics().registry.collect():
         endings = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}.get(family.type, ("",))
         names |= {family.name + ending for ending in endings}
-    return names | {rule["record"] for rule in rules() if "record" in rule}
+    return frozenset(names | {rule["record"] for rule in rules() if "record" in rule})
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.get("alert") or rule["record"])

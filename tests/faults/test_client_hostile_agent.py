@@ -9,7 +9,7 @@ import pytest
 
 from flyball.training.run import Run
 from tests.client.training.listening_socket import ListeningSocket, open_run
-from tests.faults.lost_time import LostTime
+from tests.faults.lost_time import LostTime, least
 
 pytestmark = pytest.mark.faults
 
@@ -41,23 +41,28 @@ ANSWERS: dict[str, bytes] = {
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 def test_an_agent_that_answers_anything_costs_nothing(agent: ListeningSocket, answer: bytes) -> None:
     """It sends as much as fits between two reports, over and over."""
-    run = open_run(agent.path, report_ns=0)
     without = open_run(Path("/dev/null"), name="without", report_ns=0)
-    agent.accept()
-    usual, lost = LostTime(), LostTime()
     for _ in range(20):  # the first ones import what is needed once
         _step(without)
-    for _ in range(20):
-        _flood(agent, answer)
-        with usual.measured():
-            _step(without)
-        with lost.measured():
-            _step(run)
-    assert lost.blocked == 0
-    assert lost.seconds - usual.seconds < MAY_LOSE_SECONDS
-    assert run.last_step == 20
-    assert "json" not in answer.decode("latin-1") or run.connected
-    run.finish()
+
+    def more() -> float:
+        """Return how much more twenty reports cost with these answers than without an agent."""
+        run = open_run(agent.path, report_ns=0)
+        agent.accept()
+        usual, lost = LostTime(), LostTime()
+        for _ in range(20):
+            _flood(agent, answer)
+            with usual.measured():
+                _step(without)
+            with lost.measured():
+                _step(run)
+        assert lost.blocked == 0
+        assert run.last_step == 20
+        assert "json" not in answer.decode("latin-1") or run.connected
+        run.finish()
+        return lost.seconds - usual.seconds
+
+    assert least(more, MAY_LOSE_SECONDS) < MAY_LOSE_SECONDS
 
 
 def test_a_flood_ends_the_connection_for_a_minute(agent: ListeningSocket) -> None:

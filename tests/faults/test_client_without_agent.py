@@ -11,7 +11,7 @@ import pytest
 
 from flyball.training.run import Run
 from tests.client.training.listening_socket import ListeningSocket, open_run
-from tests.faults.lost_time import LostTime, train
+from tests.faults.lost_time import LostTime, least, train
 from tests.processes import Agent, free_port, wait_for
 
 pytestmark = pytest.mark.faults
@@ -48,17 +48,26 @@ def usual(run: Run) -> LostTime:
     return lost
 
 
+def more_than(before: LostTime, run: Run) -> float:
+    """Return how much more the client takes than before. A busy machine may slow down one second, but not each."""
+
+    def more() -> float:
+        lost = train(run, SECONDS)
+        assert lost.blocked == 0
+        return lost.seconds - before.seconds
+
+    return least(more, MAY_LOSE_SECONDS)
+
+
 def test_an_agent_that_is_killed_and_started_again_costs_nothing(agent: Agent) -> None:
     """The run goes on, connects again by itself, and reports the steps between as well."""
     run = run_to(agent)
     before = usual(run)
     agent.kill()
-    lost = train(run, SECONDS)
+    assert more_than(before, run) < MAY_LOSE_SECONDS
     assert not run.connected
     agent.start()
-    again = train(run, SECONDS, lambda: run.connected)
-    assert (lost.blocked, again.blocked) == (0, 0)
-    assert lost.seconds - before.seconds < MAY_LOSE_SECONDS
+    assert train(run, SECONDS, lambda: run.connected).blocked == 0
     assert run.dropped == 0
     run.finish()
 
@@ -74,9 +83,8 @@ def test_an_agent_that_is_stopped_costs_nothing_even_when_its_queue_is_full(agen
         with filling.measured():
             run.step()
     assert run._reporter._unsent.steps > 100, "the queue is not full"
-    lost = train(run, SECONDS)
-    assert (filling.blocked, lost.blocked) == (0, 0)
-    assert lost.seconds - before.seconds < MAY_LOSE_SECONDS
+    assert filling.blocked == 0
+    assert more_than(before, run) < MAY_LOSE_SECONDS
     agent.send(signal.SIGCONT)
     train(run, 0, lambda: run._reporter._unsent.steps < 50)
     run.finish()
@@ -129,7 +137,7 @@ def test_an_agent_that_starts_later_is_found(tmp_path: Path) -> None:
     with Agent(tmp_path / "agent", free_port()) as agent:
         agent.start()
         assert train(run, 0, lambda: run.connected).blocked == 0
-    assert run._reporter.error == ""
+    assert run._reporter.refusal == ""
     run.finish()
 
 

@@ -28,6 +28,7 @@ class PassedOffer:
     value_to: str
     deadline: float  # until then, no other offer is passed; later answers are still accepted
     prepared: bool = False
+    committed: bool = False  # the rank decides at its step; it refuses other offers itself until then
     over: bool = False
 
     def is_open(self, now: float) -> bool:
@@ -81,7 +82,8 @@ class AbleProcess:
             return "unknown_value"
         if not self.declared[name].allow(value_to):
             return "not_a_choice"
-        return "busy" if any(offer.is_open(now) for offer in self.offers.values()) else ""
+        waits = any(offer.is_open(now) and not offer.committed for offer in self.offers.values())
+        return "busy" if waits else ""
 
     def remember(self, offer: PassedOffer) -> None:
         """Keep an offer until its answers have come."""

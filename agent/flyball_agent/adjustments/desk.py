@@ -159,7 +159,7 @@ class AdjustmentDesk:
             case "offer":
                 self._take_offer(message.offer)
             case "commit" if self._is_current(message.commit.term):
-                self._pass_on(message.commit.id, _line(kind="commit", id=message.commit.id))
+                self._commit(message.commit.id)
             case "withdraw" if self._is_current(message.withdraw.term):
                 self._withdraw(message.withdraw.id, clean(message.withdraw.reason.encode()))
 
@@ -228,6 +228,13 @@ class AdjustmentDesk:
         passed = PassedOffer(offer.id, offer.name, offer.value_from.of(rank), offer.value_to.of(rank), 0.0)
         self.outbox.add_answer(*refusal_of(process.able, passed, "refused", reason, self._clock.wall_ns()))
         _log.warning("adjustment_refused", id=offer.id, run=offer.run, rank=process.able.rank, reason=reason)
+
+    def _commit(self, adjustment: str) -> None:
+        """Pass a commit on. A change may then wait for an epoch, so it does not keep other offers from the process."""
+        for process in self._able.values():
+            if (offer := process.offers.get(adjustment)) is not None:
+                offer.committed = True
+        self._pass_on(adjustment, _line(kind="commit", id=adjustment))
 
     def _withdraw(self, adjustment: str, reason: str) -> None:
         for process in self._able.values():

@@ -62,8 +62,9 @@ class AdjustLink:
         self._first_wait_seconds = self._wait_seconds = first_wait_seconds
 
     async def run(self, channel: aio.Channel, address: str) -> None:
-        """Keep a stream open until cancelled."""
+        """Keep a stream open until cancelled. A collector that was unwilling may have new settings on a new channel."""
         loop = asyncio.get_running_loop()
+        self._not_before = min(self._not_before, loop.time() + self._wait_seconds)
         while True:
             changed = self._desk.changed
             if not self._desk.enabled:

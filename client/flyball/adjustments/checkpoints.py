@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import perf_counter_ns
 
 from flyball.adjustments.value import AdjustableValue
+from flyball.training.texts import whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class CheckpointSteps:
         self._wanted = -1  # the step after which somebody asked for a checkpoint
         self._cost: float | None = None
 
-    def is_due(self, every: int) -> bool:
+    def is_due(self, every: object) -> bool:
         """Return True if a checkpoint is due after this step. Asking again gives the same answer."""
         step = self._run.last_step
         if self._steps is None:
@@ -79,13 +80,35 @@ class CheckpointSteps:
         if self._steps is not None:
             self._steps.set_fact("cost_seconds", f"{self._cost:.3g}")
 
-    def _declare(self, every: int) -> AdjustableValue:
-        first = max(1, int(every))
+    def _declare(self, every: object) -> AdjustableValue:
+        first = _steps_of(every)
+        if not first:
+            self._run.add_dropped()
+            _warn(every)
+            first = DEFAULT_STEPS
         name = "checkpoint_steps"
         steps = AdjustableValue(name, first, choices=sorted({*CHOICES, first}), lever=name, together=True)
         if self._cost is not None:
             steps.set_fact("cost_seconds", f"{self._cost:.3g}")
         return self._list.add(steps)
+
+
+def _steps_of(every: object) -> int | None:
+    try:
+        return whole_number(every)
+    except Exception:  # noqa: BLE001  it must not reach the training
+        return None
+
+
+def _warn(every: object) -> None:
+    """Warn at the line that asks. Where warnings are errors, the training still goes on."""
+    import warnings
+
+    try:
+        text = f"flyball: should_checkpoint(every={every!r}): expected a number of steps, at least 1"
+        warnings.warn(f"{text}; {DEFAULT_STEPS} is used", stacklevel=6)
+    except Exception:  # noqa: BLE001  as above
+        return
 
 
 class MeasuredCheckpoint:

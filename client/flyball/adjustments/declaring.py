@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from flyball.adjustments.checkpoints import DEFAULT_STEPS, MeasuredCheckpoint
+from flyball.adjustments.declaration_faults import OF_EVERY_RUN, fault_of
 from flyball.adjustments.restart_state import can_remember, remember, remembered
 from flyball.adjustments.value import LATER, MAX_CHOICES, AdjustableValue
 from flyball.adjustments.veto import Veto
@@ -27,8 +30,7 @@ _LEVERS = (
 NO_RESTART = "no_restart"
 """Nobody keeps a value for the next start: the run was not started by `flyball run --max-restarts`."""
 
-_OF_EVERY_RUN = ("pause", "throttle")
-"""Names of values that every run has. One of the script would replace it, and the run could not be paused any more."""
+NO_EPOCH = "the script does not iterate over run.data, so no epoch begins"
 
 
 def declare(
@@ -62,6 +64,7 @@ def callback(
         options: dict[str, Any] = {"choices": choices, "when": when, "safety": safety, "lever": lever}
         if when == "epoch":
             options["apply"] = waiting = EpochCallback(run, function)
+            options["check"] = waiting.check
         else:
             options |= {"apply": function, "tried_first": True}
         value = _valid_value(run, name, initial, first_choice=initial is None, **options)
@@ -84,6 +87,10 @@ class EpochCallback:
     def __call__(self, to: Any) -> object:
         self._run.adjustments.at_epoch(lambda: self._begin(to))
         return LATER
+
+    def check(self, _: object) -> str:
+        """Return why the function would never be called, or an empty text."""
+        return "" if self._run.measures_data else NO_EPOCH
 
     def _begin(self, to: Any) -> None:
         if self.value is None:
@@ -123,30 +130,26 @@ def checkpoint(run: Run) -> MeasuredCheckpoint:
 def _valid_value(run: Run, name: str, initial: Any, *, first_choice: bool = False, **options: Any) -> AdjustableValue:
     """Return a value. What is wrong with its declaration is counted, and then it never changes."""
     try:
-        options["choices"] = tuple(options["choices"])
+        if not isinstance(options["choices"], str):
+            options["choices"] = tuple(islice(options["choices"], MAX_CHOICES + 1))
         if first_choice:
             initial = options["choices"][0]
-        value = AdjustableValue("" if name in _OF_EVERY_RUN else name, initial, **options)
+        value = AdjustableValue("" if name in OF_EVERY_RUN else name, initial, **options)
     except Exception:  # noqa: BLE001  it must not reach the training
         value = AdjustableValue("", initial)
     if not value.is_valid:
         run.add_dropped()
-        _warn(name)
+        _warn(name, lambda: fault_of(name, initial, options))
     return value
 
 
-def _warn(name: object) -> None:
+def _warn(name: object, fault: Callable[[], str]) -> None:
     """Warn at the line of the declaration. Where warnings are errors, the training still goes on."""
     import warnings
 
     try:
-        warnings.warn(
-            f"flyball: the value {name!r} cannot be adjusted: expected a name other than pause and throttle, at most "
-            f"{MAX_CHOICES} choices that are truth values, finite numbers or texts, when= step, epoch or restart, and "
-            "safety= 1 to 4",
-            stacklevel=5,
-        )
-    except Warning:
+        warnings.warn(f"flyball: the value {name!r} cannot be adjusted: {fault()}", stacklevel=5)
+    except Exception:  # noqa: BLE001  it must not reach the training
         return
 
 
@@ -167,8 +170,14 @@ def _keep(run: Run, name: str, to: Any) -> Any:
 
 
 def _add(run: Run, value: AdjustableValue) -> AdjustableValue:
+    if not value.name:
+        return value
     try:
-        return run.adjustments.add(value) if value.name else value
+        known: AdjustableValue = run.adjustments.add(value)
+        if run.adjustments.values.get(value.name) is not known:
+            run.add_dropped()
+            _warn(value.name, lambda: "too many values are declared")
+        return known
     except Exception:  # noqa: BLE001  it must not reach the training
         run.add_dropped()
         return value

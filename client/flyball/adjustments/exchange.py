@@ -181,11 +181,16 @@ class OfferExchange:
         veto = "" if pending.decided or gave_up else self._veto(pending)
         tried = value.tried_first and not (gave_up or veto or pending.decided) and not _decided_already(pending)
         failure = _change(value, pending.to) if tried else ""
+        is_other = tried and not failure and value.now != pending.to
         if failure != _LATER:
-            veto = veto or failure
+            veto = (
+                veto
+                or failure
+                or (f"the function returned {value.now!r} instead of {pending.to!r}" if is_other else "")
+            )
         if _verdict(pending, ABORT if gave_up or veto else COMMIT) == COMMIT:
             return self._applied(pending, moment, failure if tried else _change(value, pending.to))
-        if tried and not veto:  # another rank has given up meanwhile
+        if tried and (is_other or not veto):  # another rank has given up meanwhile
             _change(value, before)
         kind = "veto" if veto and not pending.withdrawn else "aborted"
         return self._end(pending, kind, moment, pending.withdrawn or veto or gave_up or "other rank")

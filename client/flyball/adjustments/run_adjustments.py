@@ -210,8 +210,7 @@ class RunAdjustments:
         answer = self._exchange.decide(self._moment())
         if answer is not None:
             self._answer(answer)
-            if answer["kind"] == "applied":
-                self.announce()
+            self.announce()  # also of a change that was tried and refused: its function may have changed something
             self._run.exchange()
 
     def _answer(self, answer: dict[str, Any] | None) -> None:

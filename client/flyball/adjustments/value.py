@@ -24,14 +24,15 @@ MAX_FACTS = 16
 """As many as the agent accepts."""
 
 _MAX_WORD = 40  # of levers and of names of facts, likewise
-_MAX_TEXT = 90  # of a value: the agent accepts 200 characters of JSON, in which one may become two
+MAX_TEXT = 90  # of a value: the agent accepts 200 characters of JSON, in which one may become two
 _MAX_INTEGER = 2**63
 
 SAFETY_CLASSES = (1, 2, 3, 4)
 """1: the mathematics stay as they are; 2: equivalent; 3: other numerics; 4: the training is interrupted."""
 
 BAD_DECLARATION = "bad_declaration"
-_WHEN = ("step", "epoch", "restart")
+ONLY_CHOICE = "only_choice"
+WHEN = ("step", "epoch", "restart")
 
 
 class _Later:
@@ -105,8 +106,8 @@ class AdjustableValue:
         self.tried_first = tried_first
         self.at_once = at_once
         self.changed: Callable[[], None] | None = None  # called after each change that all ranks make together
-        valid = self.name and None not in self.choices and when in _WHEN and safety in SAFETY_CLASSES
-        self._blocked = "" if valid else BAD_DECLARATION
+        valid = self.name and None not in self.choices and when in WHEN and safety in SAFETY_CLASSES
+        self._blocked = (ONLY_CHOICE if len(self.choices) == 1 else "") if valid else BAD_DECLARATION
 
     @property
     def is_valid(self) -> bool:
@@ -204,7 +205,7 @@ def plain(value: Any) -> Any:
     if kind is int:
         return value if abs(value) < _MAX_INTEGER else None
     if kind is str:
-        return value if len(value) <= _MAX_TEXT and value.isprintable() else None
+        return value if len(value) <= MAX_TEXT and value.isprintable() else None
     if kind is float:
         return value if value - value == 0.0 else None
     item = getattr(value, "item", None)  # scalars of NumPy
@@ -223,14 +224,24 @@ def _choices(choices: Iterable[Any], initial: Any) -> tuple[Any, ...]:
 
     A choice that is left out without notice could be the one that the script was tested with.
     """
+    if isinstance(choices, str):  # its letters are hardly meant
+        return (None,)
     try:
-        found = [plain(each) for each in choices]
+        found = _distinct([plain(each) for each in choices])
     except TypeError:
         return (None,)
     first = plain(initial)
     if found and not any(each == first and isinstance(each, bool) is isinstance(first, bool) for each in found):
         found.insert(0, first)
     return tuple(found) if len(found) <= MAX_CHOICES else (None,)
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    """Return each value once, in their order. True is not 1."""
+    found: dict[tuple[bool, Any], Any] = {}
+    for each in values:
+        found.setdefault((isinstance(each, bool), each), each)
+    return list(found.values())
 
 
 def _facts(facts: Mapping[str, str] | None) -> dict[str, str]:

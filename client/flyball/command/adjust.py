@@ -15,6 +15,7 @@ from flyball.command.adjust_view import (
     change_text,
     is_policy_known,
     progress_text,
+    set_by,
     shown_value,
     values_view,
 )
@@ -26,6 +27,7 @@ from flyball.command.output import FormatOption, OutputFormat, write_json, write
 from flyball.command.printable import printable
 
 ID_LENGTH = 16
+LONGEST_WHY = 500  # as the collector allows
 _LISTED = 50
 _SEARCHED = 1000
 _POLL_SECONDS = 0.5
@@ -52,7 +54,12 @@ def build() -> typer.Typer:
         "Change values of running trainings. All ranks make a change at the same step, or none does. The effect is "
         "measured, and a change that does harm is taken back. Changes need an operator's token."
     )
-    add_command(group, "list", list_adjustments, ["flyball adjust list llama-7b-3", "flyball adjust list --watch"])
+    add_command(
+        group,
+        "list",
+        list_adjustments,
+        ["flyball adjust list llama-7b-3", "flyball adjust list --state proposed", "flyball adjust list --watch"],
+    )
     add_command(group, "show", show, ["flyball adjust show 9f2 --watch"])
     add_command(group, "approve", approve, ["flyball adjust approve 9f2"])
     add_command(group, "veto", veto, ["flyball adjust veto 9f2 --why 'evaluation at noon'"])
@@ -66,6 +73,9 @@ def build() -> typer.Typer:
 def list_adjustments(
     run: Annotated[str, typer.Argument(metavar="[RUN]", help="Only this run.")] = "",
     host: Annotated[str, typer.Option(metavar="HOST", help="Only those with ranks on this host.")] = "",
+    state: Annotated[
+        str, typer.Option(metavar="STATE", help="Only this state, such as proposed, or all that are in_progress.")
+    ] = "",
     limit: Annotated[
         int, typer.Option("--limit", "-n", metavar="NUMBER", min=1, max=1000, help="The newest.")
     ] = _LISTED,
@@ -77,7 +87,7 @@ def list_adjustments(
 ) -> None:
     """List adjustments, the newest first: what was changed, why, and what it brought."""
     api = open_api(url, token_file, ca_file)
-    query = {"run": run, "host": host, "limit": limit}
+    query = {"run": run, "host": host, "state": state, "limit": limit}
 
     def draw() -> RenderableType:
         return adjustments_view(api.get("adjustments", query))
@@ -157,7 +167,7 @@ def set_value(
     """Change one value on all ranks of a run."""
     api = open_api(url, token_file, ca_file)
     known = api.get("values", {"run": run})["values"]
-    body = {"run": run, "name": name, "to": choice_of(known, name, value), "why": why}
+    body = {"run": run, "name": name, "to": choice_of(known, name, value), "why": _reason(why)}
     return _finish(api, api.post("adjustments", body), format_, watch=watch)
 
 
@@ -192,9 +202,10 @@ def policy(
     api = open_api(url, token_file, ca_file)
     if policy_ is None:
         answer = api.get("values", {"run": run})
-        found = {key: answer[key] for key in ("run", "policy", "limit", "requested_policy", "enabled")}
+        keys = ("run", "policy", "limit", "requested_policy", "enabled", "policy_set")
+        found = {key: answer.get(key) for key in keys}  # an older collector does not know all of them
     else:
-        found = api.post("policy", {"run": run, "policy": policy_.value, "why": why})
+        found = api.post("policy", {"run": run, "policy": policy_.value, "why": _reason(why)})
     if format_ is OutputFormat.JSON:
         return write_json(found)
     if policy_ is None and not is_policy_known(found):
@@ -204,7 +215,8 @@ def policy(
     limited = ": no rank has declared a value that can be changed" if _declares_nothing(found) else ""
     if policy_ is not None and policy_.value != found["policy"]:
         limited = f", not {policy_.value}: the collector allows {found['limit']} at most"
-    return typer.echo(f"The policy of {printable(found['run'])} is {found['policy']}{limited}.")
+    decided = set_by(found) if policy_ is None else ""
+    return typer.echo(f"The policy of {printable(found['run'])} is {found['policy']}{limited}{decided}.")
 
 
 def _declares_nothing(found: dict[str, Any]) -> bool:
@@ -216,7 +228,7 @@ def choice_of(known: list[dict[str, Any]], name: str, text: str) -> bool | int |
     """Return the choice that a text names. Without choices, return the number, text, true or false that it is."""
     choices: list[Any] = next((each["choices"] for each in known if each["name"] == name), [])
     for choice in choices:
-        if text in {shown_value(choice), json.dumps(choice), choice}:
+        if text in {shown_value(choice), json.dumps(choice), choice} or _is_number(choice, text):
             return choice  # type: ignore[no-any-return]  # a value of the API
     if choices:
         expected = ", ".join(shown_value(choice) for choice in choices)
@@ -228,6 +240,14 @@ def choice_of(known: list[dict[str, Any]], name: str, text: str) -> bool | int |
     except ValueError:
         return text
     return parsed if isinstance(parsed, bool | int | float) else text
+
+
+def _is_number(choice: object, text: str) -> bool:
+    """Return True if a text is another form of a number, such as 1.0 for 1."""
+    try:
+        return isinstance(choice, int | float) and not isinstance(choice, bool) and float(text) == choice
+    except ValueError:
+        return False
 
 
 def _full_id(api: Api, text: str) -> str:
@@ -243,8 +263,17 @@ def _full_id(api: Api, text: str) -> str:
     return ids[0]
 
 
+def _reason(why: str) -> str:
+    """Return the reason of a decision if the collector can store it."""
+    if len(why) > LONGEST_WHY:
+        raise WrongArgument(f"--why has {len(why)} characters; at most {LONGEST_WHY} are allowed")
+    if any("\ud800" <= character <= "\udfff" for character in why):
+        raise WrongArgument("--why is not valid UTF-8")
+    return why
+
+
 def _decide(api: Api, id_: str, action: str, why: str) -> dict[str, Any]:
-    return dict(api.post(f"adjustments/{segment(_full_id(api, id_))}/{action}", {"why": why}))
+    return dict(api.post(f"adjustments/{segment(_full_id(api, id_))}/{action}", {"why": _reason(why)}))
 
 
 def _finish(api: Api, found: dict[str, Any], format_: OutputFormat, *, watch: bool, details: bool = False) -> None:

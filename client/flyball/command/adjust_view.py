@@ -30,7 +30,7 @@ _WORDS = {
     "kept": "kept",
     "rolled_back": "taken back, because it did harm",
     "undone": "taken back by a person",
-    "aborted": "not applied, because a message was late",
+    "aborted": "not applied",
 }
 _MANIFOLD = 2.0  # from this gain on, a factor is easier to read than a percentage
 _SHOWN_RANKS = 16
@@ -151,17 +151,40 @@ def is_policy_known(found: Answer) -> bool:
 def _policy(found: Answer) -> str:
     if found["enabled"] and not is_policy_known(found):
         return "policy unknown"
-    declares_nothing = found["requested_policy"] is None  # whatever the collector allows
-    limit = "" if declares_nothing or found["policy"] == found["limit"] else f" (the collector allows {found['limit']})"
-    return f"policy {found['policy']}{limit}" if found["enabled"] else "adjustments are off"
+    return f"policy {found['policy']}{_limits(found)}{set_by(found)}" if found["enabled"] else "adjustments are off"
+
+
+def _limits(found: Answer) -> str:
+    """Return what the collector allows, and what the training asks for, as far as it is not the policy in force."""
+    requested = found["requested_policy"]
+    if requested is None:  # whatever the collector allows
+        return ""
+    limit = "" if found["policy"] == found["limit"] else f"the collector allows {found['limit']}"
+    asked = "" if requested == found["policy"] or found.get("policy_set") else f"the training asks for {requested}"
+    words = ", ".join(filter(None, (limit, asked)))
+    return f" ({words})" if words else ""
+
+
+def set_by(found: Answer) -> str:
+    """Return who has set the policy of a run, when and why; empty if it is that of its training."""
+    decided = found.get("policy_set")
+    if decided is None:
+        return ""
+    why = f": {printable(decided['why'])}" if decided["why"] else ""
+    return (
+        f"; {decided['policy']} was set by {printable(decided['who'])} at {utc_time(decided['time']['rfc3339'])}{why}"
+    )
 
 
 def _agreement(found: Answer) -> str:
     """Return which ranks have declared values, and how they agree at a step."""
-    ranks = "all ranks" if found["complete"] else f"not all of {found['world_size']} ranks"
+    if not found["complete"]:
+        missing = ", ".join(map(str, found.get("missing_ranks", ()))) or "unknown"
+        ranks = f"{plural(found['world_size'], 'rank')}; those that have declared no values: {missing}"
+        return f"{ranks}. Check that the agents of their hosts allow adjustments; `flyball runs RUN` lists the hosts"
     register = {"c10d": "they agree in the job's own store", "local": "one rank decides alone"}
     how = register.get(found["register"], "they cannot agree at a step, so only class 1 can change")
-    return f"{ranks} have declared values; {how}"
+    return f"all ranks have declared values; {how}"
 
 
 def _value_row(each: Answer) -> Sequence[str]:
@@ -177,7 +200,7 @@ def _value_row(each: Answer) -> Sequence[str]:
         ", ".join(choices[:_SHOWN_CHOICES]) + rest or DASH,
         f"{each['safety']}: {printable(each['safety_meaning'])}",
         printable(each["when"]),
-        blocked or ("the ranks differ" if each["different"] else "can change"),
+        printable(each.get("refused", "")) or blocked or ("the ranks differ" if each["different"] else "can change"),
     )
 
 

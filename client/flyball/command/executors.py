@@ -51,6 +51,20 @@ def refuse_unused(command: "Sequence[str]", names: "Iterable[str]") -> None:
 
 
 @contextmanager
+def reported_errors() -> "Iterator[None]":
+    """Turn the errors of a measurement into those of the command line."""
+    from flyball_planner.sweep.journal import WrongJournal
+    from flyball_reports.errors import InputError
+
+    try:
+        yield
+    except WrongJournal as error:
+        raise WrongArgument(f"--journal: {error}") from None
+    except InputError as error:
+        raise CommandError(str(error)) from None
+
+
+@contextmanager
 def executors(dask: str, at_once: int) -> "Iterator[OpenExecutor]":
     """Yield a function that opens an executor. A cluster is connected once; one that was started here is stopped."""
     if not dask:

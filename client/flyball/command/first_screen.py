@@ -20,6 +20,7 @@ from flyball_reports.figures import plural, size
 Answer = Mapping[str, Any]
 
 _TRAINING = 'import flyball; run = flyball.run("NAME")  ·  flyball run -- python train.py'
+_LABEL = 11  # columns
 _MOST_CAUSES = 12
 _MOST_SUBSYSTEMS = 8
 
@@ -34,6 +35,7 @@ class Addresses:
     directory: str
     http_option: str  # the option that other commands need; empty for the default port
     adjusts: bool = False  # running trainings may be changed
+    commands: str = ""  # the folder of `flyball` if the shell would not find it
 
 
 def first_screen(hosts: Sequence[tuple[Answer, Sequence[Answer]]], addresses: Addresses) -> Iterator[RenderableType]:
@@ -52,20 +54,18 @@ def first_screen(hosts: Sequence[tuple[Answer, Sequence[Answer]]], addresses: Ad
         yield unavailable_view(unavailable)
 
 
-def _host(answer: Answer, columns: Sequence[Answer]) -> Iterator[str]:
+def _host(answer: Answer, columns: Sequence[Answer]) -> Iterator[RenderableType]:
     summary, inventory = answer["host"], answer.get("inventory") or {}
     name, interval = _text(summary["name"]), summary["interval_seconds"]
     every = "second" if interval == 1 else f"{interval:g} s"
     yield f"[bold green]●[/bold green] [bold]{name}[/bold] is watched every {every}"
-    for label, value in (
+    yield _lines(
         ("CPU", _cpu(inventory.get("cpu") or {})),
         ("memory", size(inventory["memory_bytes"]) if inventory.get("memory_bytes") else ""),
         ("GPUs", _gpus(inventory.get("gpus") or [])),
         ("system", _system(inventory)),
         ("readings", _readings(summary, columns)),
-    ):
-        if value:
-            yield f"  {label:10} {value}"
+    )
 
 
 def _cpu(cpu: Answer) -> str:
@@ -104,11 +104,11 @@ def _readings(summary: Answer, columns: Sequence[Answer]) -> str:
     return f"{plural(summary['columns'], 'reading')}: {_text(', '.join(most))}{more}"
 
 
-def _addresses(hosts: Sequence[tuple[Answer, Sequence[Answer]]], addresses: Addresses) -> Iterator[str]:
+def _addresses(hosts: Sequence[tuple[Answer, Sequence[Answer]]], addresses: Addresses) -> Iterator[RenderableType]:
     name = _text(hosts[0][0]["host"]["name"]) if hosts else "NAME"
     yield "[bold]Where to look[/bold]"
     option = f" {addresses.http_option}" if addresses.http_option else ""
-    for label, value in (
+    yield _lines(
         ("page", f"[link={addresses.page}]{addresses.page}[/link]"),
         ("Prometheus", addresses.metrics),
         ("API", addresses.api),
@@ -117,9 +117,19 @@ def _addresses(hosts: Sequence[tuple[Answer, Sequence[Answer]]], addresses: Addr
         ("changes", f"flyball adjust list{option}" if addresses.adjusts else ""),
         ("training", _TRAINING),
         ("folder", f"{_text(addresses.directory)} (logs, flyball.db and the agents' spools)"),
-    ):
+        ("commands", f"are in {_text(addresses.commands)}" if addresses.commands else ""),
+    )
+
+
+def _lines(*rows: tuple[str, str]) -> Table:
+    """Return labels with their values. A value that is too long for the terminal goes on below itself."""
+    grid = Table.grid(padding=(0, 1), collapse_padding=True, pad_edge=True)
+    grid.add_column(min_width=_LABEL, no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, value in rows:
         if value:
-            yield f"  {label:10} {value}"
+            grid.add_row(f" {label}", value)
+    return grid
 
 
 def unavailable_view(unavailable: Sequence[Answer]) -> Table:

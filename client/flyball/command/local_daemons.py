@@ -5,6 +5,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -257,6 +258,7 @@ def _show(plan: LocalPlan, hosts: Sequence[Answer], console: Console) -> None:
         directory=_short(plan.directory),
         http_option="" if port == _DEFAULT_HTTP_PORT else f"--collector {plan.url}",
         adjusts=plan.collector.get("adjustments.enabled") == "true",
+        commands=_folder_of_commands(),
     )
     console.print()
     for line in first_screen(details, addresses):
@@ -279,6 +281,12 @@ def _show_socket(path: Path, fault: str, console: Console) -> None:
         console.print(f"\n[yellow]{escape(reason)}[/yellow]", highlight=False, soft_wrap=True)
         console.print(f"For those that should: export FLYBALL_SOCKET={path}", highlight=False, markup=False)
     console.print("\nPress [bold]Ctrl-C[/bold] to stop. The recorded data is kept, and shown again next time.\n")
+
+
+def _folder_of_commands() -> str:
+    """Return the folder with the `flyball` of this environment, if the shell finds none there."""
+    own, found = Path(sys.executable).parent, shutil.which("flyball")
+    return "" if found is not None and Path(found).parent.samefile(own) else _short(own)
 
 
 def _short(path: Path) -> str:

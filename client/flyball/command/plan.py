@@ -44,7 +44,10 @@ EXAMPLES = (
 
 
 def plan(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A specification in YAML; - reads the standard input.")],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A specification in YAML, JSON or TOML; - reads YAML from standard input."),
+    ],
     output: OutputOption = None,
     format_: ResultFormatOption = None,
     verbose: VerboseOption = False,

@@ -12,7 +12,7 @@ from rich.text import Text
 from flyball.command.api import DEFAULT_URL, Api, CaFileOption, CollectorOption, TokenFileOption, open_api
 from flyball.command.errors import NotFound
 from flyball.command.live_screen import show_live
-from flyball.command.output import FormatOption, OutputFormat, write_json, write_view
+from flyball.command.output import FormatOption, OutputFormat, console, write_json, write_view
 from flyball.command.printable import printable
 from flyball.command.readings import DASH, amount, duration
 from flyball.command.run_view import run_view
@@ -27,6 +27,11 @@ EXAMPLES = (
 STATES = {"running": "", "paused": "yellow", "not_reporting": "red", "ended": "dim"}
 RECENT_SECONDS = 3600.0
 _LISTED = 10_000
+_TITLES = ("RUN", "STATE", "USER", "HOSTS", "GPUS", "RANKS", "STEP", "STEP TIME", "LEFT", "AGE", "PROBLEMS")
+_TEXTS = ("RUN", "STATE", "USER", "PROBLEMS")
+_ONLY_WIDE = ("USER", "HOSTS", "GPUS", "RANKS", "AGE")
+_WIDE = 100  # columns of a terminal: with fewer, every cell would be folded
+_LONGEST_NAME = 60
 _SHOWN_RANKS = 16
 _MOST_RANKS = 65_536
 
@@ -90,7 +95,7 @@ def runs_view(found: list[dict[str, Any]], now: float, *, all_: bool) -> Rendera
     if not found:
         hint = "" if all_ else " `flyball runs --all` lists those that have ended."
         return Text(f"No run holds a GPU or reports steps.{hint}")
-    return Group(runs_table(found, now), Text(_summary(found)))
+    return Group(runs_table(found, now, width=console().width), Text(_summary(found)))
 
 
 def _ended_seconds(run: dict[str, Any], now: float) -> float:
@@ -98,24 +103,23 @@ def _ended_seconds(run: dict[str, Any], now: float) -> float:
     return max(0.0, now - run["last_seen"]["unix"]) if run["last_seen"] else 0.0
 
 
-def runs_table(found: list[dict[str, Any]], now: float) -> Table:
-    """Return the table of runs; unknown values are a dash."""
+def runs_table(found: list[dict[str, Any]], now: float, *, width: int = _WIDE) -> Table:
+    """Return the table of runs; unknown values are a dash. In a narrow terminal it has fewer columns."""
     table = Table(box=None, pad_edge=False, collapse_padding=True, header_style="dim")
-    table.add_column("RUN", overflow="fold")
-    table.add_column("STATE")
-    table.add_column("USER", overflow="fold")
-    for title in ("HOSTS", "GPUS", "RANKS", "STEP", "STEP TIME", "LEFT", "AGE"):
-        table.add_column(title, justify="right")
-    table.add_column("PROBLEMS")
+    shown = [title for title in _TITLES if width >= _WIDE or title not in _ONLY_WIDE]
+    for title in shown:
+        right = title not in _TEXTS
+        table.add_column(title, justify="right" if right else "left", overflow="fold", no_wrap=right)
     for run in found:
-        table.add_row(*_row(run, now), style=STATES.get(run["state"], ""))
+        cells = dict(zip(_TITLES, _row(run, now), strict=True))
+        table.add_row(*(cells[title] for title in shown), style=STATES.get(run["state"], ""))
     return table
 
 
 def _row(run: dict[str, Any], now: float) -> list[str]:
     left, started = run["remaining_seconds"], run["started"]
     return [
-        _plain(run["run"]),
+        _plain(run["run"] if len(run["run"]) <= _LONGEST_NAME else f"{run['run'][: _LONGEST_NAME - 1]}…"),
         _state(run, now),
         _plain(", ".join(run["users"])) or DASH,
         str(len(run["hosts"])),

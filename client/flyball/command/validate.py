@@ -14,7 +14,7 @@ EXAMPLES = ("flyball validate run.yaml", "flyball validate *.yaml --format json"
 
 
 def validate(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Specifications in YAML.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Specifications in YAML, JSON or TOML.")],
     format_: FormatOption = OutputFormat.TABLE,
     hardware_file: HardwareFileOption = None,
     models_file: ModelsFileOption = None,

@@ -46,7 +46,7 @@ class TrainerBatches:
         self._trainer = trainer
         self._run = run
         self._compute_loss = compute_loss
-        self._per_rank = batch_of_rank(trainer.args)
+        self._per_rank = batch_of_rank(trainer)
         self._alone = trainer.args.world_size == 1
         self._key = f"flyball/slices/{run.attempt}/{next(_trainings)}"
         self._reason = UNVERIFIED
@@ -236,9 +236,11 @@ class TrainerBatches:
             value.blocked = self._reason
 
 
-def batch_of_rank(arguments: Any) -> int:
+def batch_of_rank(trainer: Any) -> int:
     """Return the number of samples that the loader of one rank gives."""
-    size = int(arguments.train_batch_size)
+    arguments = trainer.args
+    # With auto_find_batch_size, also in a checkpoint, it differs from the arguments.
+    size = int(getattr(trainer, "_train_batch_size", None) or arguments.train_batch_size)
     if getattr(getattr(arguments, "accelerator_config", None), "split_batches", False):
         size //= max(1, int(arguments.world_size))
     return max(1, size)

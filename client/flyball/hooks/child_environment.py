@@ -20,7 +20,7 @@ def child_environment(
     total_steps: int | None = None,
     measure: int | None = None,
     evidence: str = "",
-    policy: str = "",
+    policy: str | None = None,
 ) -> dict[str, str]:
     """Return the environment for the command: our folder first on Python's path, and what its runs are to be named."""
     found = dict(environment)

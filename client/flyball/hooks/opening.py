@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import sys
 
-from flyball.training.opening import run
+from flyball.training.opening import POLICY, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
     Progress = tuple[int | None, int]  # steps in all, and those done before
 
-TOTAL_STEPS, POLICY = "FLYBALL_TOTAL_STEPS", "FLYBALL_POLICY"
+TOTAL_STEPS = "FLYBALL_TOTAL_STEPS"
 _UNKNOWN = (None, 0)
 
 
@@ -24,17 +23,9 @@ def open_run(progress: Callable[[], Progress] | None) -> Run:
     """Open a run. A script that does not know of adjustments cannot agree to any: the command line does, or nobody."""
     rank, size = _distributed()
     total, done = _of_framework(progress)
-    opened = run(total_steps=_of_command() or total, rank=rank, world_size=size, policy=_policy())
+    opened = run(total_steps=_of_command() or total, rank=rank, world_size=size, policy=os.environ.get(POLICY, "off"))
     opened.last_step = done
-    owner = os.getpid()
-    atexit.register(_finish, opened, owner)
     return opened
-
-
-def _finish(opened: Run, owner: int) -> None:
-    """Send the last report when the process ends. It does not wait for anything."""
-    if os.getpid() == owner:
-        opened.finish()
 
 
 def _distributed() -> tuple[int | None, int | None]:
@@ -51,11 +42,6 @@ def _distributed() -> tuple[int | None, int | None]:
 def _of_command() -> int | None:
     text = os.environ.get(TOTAL_STEPS, "")
     return int(text) if text.isascii() and text.isdecimal() else None
-
-
-def _policy() -> str:
-    found = os.environ.get(POLICY, "")
-    return found if found in {"ask", "auto"} else "off"
 
 
 def _of_framework(progress: Callable[[], Progress] | None) -> Progress:

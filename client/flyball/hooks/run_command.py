@@ -112,9 +112,9 @@ def build_parser() -> RunParser:
         help="Start the command again after a failure, at most N times; not after a signal from you or a scheduler.",
     )  # fmt: skip
     add(
-        "--policy", choices=("off", "ask", "auto"), default="off",
-        help="Adjustments that Flyball may make: the loader's workers and prefetch, throttling and pauses. "
-        "ask: after approval; auto: at once.  [default: off]",
+        "--policy", choices=("off", "ask", "auto"),
+        help="Adjustments that Flyball may make: the loader's workers and prefetch, throttling and pauses, and "
+        "what the script declares. ask: after approval; auto: at once.  [default: that of the script, or off]",
     )  # fmt: skip
     add("command", metavar="-- COMMAND", help="The command with its arguments.")
     return parser
@@ -186,9 +186,15 @@ def _new_id() -> str:
 
 def _not_started(command: Sequence[str], error: OSError | ValueError) -> int:
     if isinstance(error, (FileNotFoundError, NotADirectoryError)):
-        return _fail(f"command not found: {command[0]}", NOT_FOUND)
+        return _fail(f"command not found: {command[0]}{_how(command)}", NOT_FOUND)
     reason = error.strerror if isinstance(error, OSError) else str(error)
     return _fail(f"cannot run {command[0]}: {reason}", NOT_EXECUTABLE)
+
+
+def _how(command: Sequence[str]) -> str:
+    """Return how a script is started, if the command is the name of one."""
+    is_script = command[0].endswith(".py") and os.path.isfile(command[0])  # noqa: PTH113  pathlib takes 7 ms to import
+    return f". Start it with its interpreter: {PROGRAM} -- python {command[0]}" if is_script else ""
 
 
 def _fail(message: str, status: int) -> int:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from math import isqrt
+
 
 def divisors(per_rank: int) -> tuple[int, ...]:
     """Return the sizes that divide a batch into equal slices, the smallest first."""
-    return tuple(size for size in range(1, per_rank + 1) if per_rank % size == 0)
+    small = [size for size in range(1, isqrt(per_rank) + 1) if per_rank % size == 0]
+    return tuple(sorted({*small, *(per_rank // size for size in small)}))
 
 
 def halved(size: int, choices: tuple[int, ...]) -> int | None:

@@ -63,6 +63,11 @@ class AgentLink:
         return self._error[:500].decode("utf-8", "replace")
 
     @property
+    def refusal(self) -> str:
+        """Return the last error, if it refused the run."""
+        return self.error if _refuses(self._error) else ""
+
+    @property
     def connected(self) -> bool:
         """Return True while there is a connection."""
         return self.descriptor >= 0
@@ -176,7 +181,7 @@ class AgentLink:
                 continue
             if line.startswith(_ERROR):
                 self._error = line
-                if b"hello" in line or b"belongs to" in line or b"are open" in line:
+                if _refuses(line):
                     return False
             else:
                 self._arrived.append(line)
@@ -193,6 +198,11 @@ class AgentLink:
         """Let go of a descriptor that is no longer ours, without closing it."""
         self.descriptor = -1
         self._buffer, self._unsent = b"", b""
+
+
+def _refuses(error: bytes) -> bool:
+    """Return True for an error of the agent that concerns the run, and not one of its reports."""
+    return b"hello" in error or b"belongs to" in error or b"are open" in error
 
 
 def _write(connection: _socket.socket, data: bytes) -> int:

@@ -1,7 +1,8 @@
-"""The open runs of this process, and what happens to them when it forks."""
+"""The open runs of this process, and what happens to them when it forks or ends."""
 
 from __future__ import annotations
 
+import atexit
 import os
 
 TYPE_CHECKING = False
@@ -15,16 +16,18 @@ _watching = False
 
 def add(run: OpenRun) -> None:
     """Add a run that was opened. An open run with the same name is finished: a notebook's cell was run again."""
-    global _watching  # noqa: PLW0603  the hook of the interpreter cannot be removed, and so it is set once
+    global _watching  # noqa: PLW0603  a hook for forks cannot be removed, and so it is set once
     for other in open_runs():
         if other.name == run.name:
             other.finish()
     if len(_open) >= MAX_OPEN_RUNS:
         _open[0].finish()
     _open.append(run)
-    if not _watching and hasattr(os, "register_at_fork"):
+    if not _watching:
         _watching = True
-        os.register_at_fork(after_in_child=_detach)
+        atexit.register(_finish)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_detach)
 
 
 def remove(run: OpenRun) -> None:
@@ -40,6 +43,13 @@ def open_runs() -> list[OpenRun]:
 def newest_run() -> OpenRun | None:
     """Return the newest open run of this process."""
     return _open[-1] if _open else None
+
+
+def _finish() -> None:
+    """Send the last report of runs that the script did not finish. A forked child has copies that report nothing."""
+    for run in open_runs():
+        if run.is_owned:
+            run.finish()
 
 
 def _detach() -> None:

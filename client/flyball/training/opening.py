@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 CLIENT = "flyball 0.1.0"
 """The version of the package. Looking it up in the package's metadata takes longer than the whole import."""
 
+POLICY = "FLYBALL_POLICY"
+"""The variable with the policy that `flyball run --policy` has for the runs of its command."""
+
 _POLICIES = ("off", "ask", "auto")
 
 
 def run(
-    name: str = "",
+    name: str | None = None,
     *,
     total_steps: int | None = None,
     total_samples: int | None = None,
@@ -41,12 +44,13 @@ def run(
     """Open a run: one rank of a training that reports to the agent of this host, if there is one.
 
     Rank and world size come from the launcher or scheduler unless they are passed. `policy` is which adjustments the
-    training accepts: `off`, `ask` (a person approves each) or `auto`; anything else counts as `off`. Values that are
-    not valid are dropped and counted in `Run.dropped`; nothing is raised.
+    training accepts: `off`, `ask` (a person approves each) or `auto`; anything else counts as `off`, with a warning.
+    `flyball run --policy` replaces it, unless it is `off`. Values that are not valid are dropped and counted in
+    `Run.dropped`; nothing is raised.
     """
     faults: list[Exception] = []
     identity = _valid(lambda: identify(os.environ, rank, world_size), faults) or identify({})
-    cleaned = _valid(lambda: clean(name), faults) or ""
+    cleaned = "" if name is None else _valid(lambda: clean(name), faults) or ""
     chosen = cleaned or script_name(os.environ, _main_file())
     found_labels, dropped = _valid(lambda: all_labels(labels or {}, os.environ), faults) or ({}, 0)
     steps = _valid(lambda: whole_number(total_steps), faults)
@@ -54,16 +58,18 @@ def run(
     dropped += sum(
         [given is not None and found is None for given, found in ((total_steps, steps), (total_samples, samples))]
     )
-    dropped += not isinstance(name, str) or cleaned != name
-    known_policy = policy if isinstance(policy, str) and policy in _POLICIES else None
-    dropped += known_policy is None
+    dropped += name is not None and (not isinstance(name, str) or cleaned != name)
+    chosen_policy = _policy(policy, os.environ.get(POLICY))
+    if chosen_policy is None:
+        dropped += 1
+        _warn_of_policy(policy)
     introduction = Introduction(
         chosen,
         identity,
         total_steps=steps,
         total_samples=samples,
         labels=found_labels,
-        policy=known_policy or "off",  # a word that is not understood must not allow more than its author wanted
+        policy=chosen_policy or "off",  # a word that is not understood must not allow more than its author wanted
         client=CLIENT,
     )
     opened = Run(introduction, Reporter(AgentLink(candidates), perf_counter_ns()), dropped + len(faults))
@@ -71,6 +77,27 @@ def run(
     if os.environ.get("FLYBALL_STACKS") == "1":
         opened.enable_stacks()
     return opened
+
+
+def _policy(of_script: object, of_command: str | None) -> str | None:
+    """Return the policy in force. None: a word of either is not known. Only `off` in the script cannot be replaced."""
+    if not isinstance(of_script, str) or of_script not in _POLICIES:
+        return None
+    if of_command is None or of_script == "off":
+        return of_script
+    return of_command if of_command in _POLICIES else None
+
+
+def _warn_of_policy(policy: object) -> None:
+    """Warn at the line that opened the run. Where warnings are errors, the training still goes on."""
+    import warnings
+
+    try:
+        given = f"{POLICY}={os.environ.get(POLICY)!r}" if policy in _POLICIES else f"policy={policy!r}"
+        text = f"flyball: {given}: expected off, ask or auto. This run cannot be adjusted."
+        warnings.warn(text, stacklevel=3)
+    except Exception:  # noqa: BLE001  it must not reach the training
+        return
 
 
 def _valid(evaluate: Callable[[], Value], faults: list[Exception]) -> Value | None:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
         def name(self) -> str:
             """Return the name."""
 
+        @property
+        def is_owned(self) -> bool:
+            """Return True if this process has opened the run."""
+
         def finish(self) -> None:
             """Leave the run."""
 
@@ -84,6 +88,14 @@ if TYPE_CHECKING:
         @property
         def connected(self) -> bool:
             """Return True while the agent is connected."""
+
+        @property
+        def hellos(self) -> int:
+            """Return how often the run was introduced to an agent."""
+
+        @property
+        def refusal(self) -> str:
+            """Return the last error of the agent, if it refused the run."""
 
     Kind = TypeVar("Kind")
 

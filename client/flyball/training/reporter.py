@@ -48,9 +48,9 @@ class Reporter:
         return self._owner in {0, os.getpid()}
 
     @property
-    def error(self) -> str:
-        """Return the last error that the agent has answered."""
-        return self._link.error
+    def refusal(self) -> str:
+        """Return the last error of the agent, if it refused the run."""
+        return self._link.refusal
 
     def open(self, hello: bytes, now: int) -> None:
         """Open the run, or a new attempt of it."""

@@ -118,6 +118,7 @@ class Run(AdjustableRun):
         """
         self.measures_data = True
         if hasattr(type(iterable), "__next__"):
+            self.begin_epoch()  # an iterator is iterated once
             return MeasuredIterator(iterable, self)  # type: ignore[arg-type,return-value]  # it behaves like its argument
         if hasattr(type(iterable), "__iter__") or hasattr(type(iterable), "__getitem__"):
             return MeasuredData(iterable, self)  # type: ignore[return-value]  # it behaves like its argument
@@ -303,6 +304,11 @@ class Run(AdjustableRun):
     def hellos(self) -> int:
         """Return how often the run was introduced to an agent."""
         return self._reporter.hellos
+
+    @property
+    def refusal(self) -> str:
+        """Return the last error of the agent, if it refused the run."""
+        return self._reporter.refusal
 
     @property
     def step_seconds(self) -> float | None:

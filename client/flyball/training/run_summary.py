@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+
+from flyball.training.agent_socket import candidates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,6 +64,7 @@ class TrainingSummary:
     bottleneck_share: float | None = None
     dropped: int = 0  # values and names that were not valid
     connected: bool = False  # to the agent
+    not_reported: str = ""  # why no agent knows of the run; empty if one does
 
     def __str__(self) -> str:
         """Return the summary as text of a few lines."""
@@ -98,7 +102,23 @@ def summarize(run: RunFacts, progress: Progress, now: int) -> TrainingSummary:
         bottleneck_share=share,
         dropped=run.dropped,
         connected=run.connected,
+        not_reported=_not_reported(run),
     )
+
+
+def _not_reported(run: RunFacts) -> str:
+    """Return why no agent knows of the run. An agent that was found once is found again."""
+    if run.refusal and not run.connected:
+        return f"the agent has refused the run: {_error_text(run.refusal)}"
+    return "" if run.hellos else f"no agent listens at {' or '.join(candidates())}"
+
+
+def _error_text(line: str) -> str:
+    """Return the text of an answer of the agent, which is one line of JSON and may be cut."""
+    try:
+        return str(json.loads(line)["error"])
+    except (ValueError, KeyError, TypeError):
+        return line
 
 
 def _rates_of(seconds: list[Second]) -> StepRates:
@@ -188,6 +208,8 @@ def _lines(summary: TrainingSummary) -> list[str]:
         lines.append(f"  calls to {service}: {calls.count:,}, {calls.seconds_per_call * 1000:.3g} ms each{errors}")
     if summary.bottleneck_share is not None:
         lines.append(f"  largest part: {summary.primary_bottleneck}, {summary.bottleneck_share:.0%} of the step")
+    if summary.not_reported:
+        lines.append(f"  not reported: {summary.not_reported}")
     return lines
 
 

@@ -36,7 +36,9 @@ class AdjustmentsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     cooldown_minutes: Annotated[
         float,
         Meta(
-            ge=0, description="Time between two changes of one run. It doubles after each change that was taken back."
+            ge=0,
+            description="Time between two changes of one run. It doubles after each change that was taken back. Below "
+            "ten minutes, evidence need not last as long either; with 0, rules propose at once.",
         ),
     ] = 10.0
     watch_steps: Annotated[int, Meta(ge=20, description="Steps after a change over which its effect is measured.")] = (

@@ -15,6 +15,7 @@ from flyball_collector.advice.rank_facts import Membership, facts_of
 from flyball_collector.advice.situation import Situation
 from flyball_collector.diagnosis.event import Event
 from flyball_collector.diagnosis.subject import Subject
+from flyball_collector.diagnosis.unknown_values import known_or
 from flyball_collector.diagnosis.view import View
 from flyball_collector.fleet.runs import RunPhase
 from flyball_proto.v1 import telemetry_pb2 as pb
@@ -26,6 +27,12 @@ _SECONDS = 60
 
 _WORKS = 0.02
 """A GPU with less utilisation over a minute does nothing."""
+
+_WATCHED = 4
+"""As many main processes, and as many workers, are watched by an agent (`training_processes`, `training_workers`)."""
+
+_FRESH_SECONDS = 60.0
+"""A rank that has reported nothing for this long, or for three of its longest intervals, no longer counts."""
 
 LOCAL = "localhost"
 """The agent's name for the round trip over loopback, which is not a service."""
@@ -71,7 +78,7 @@ class FleetFacts:
             host = event.subject.host
             place = Subject(host) if host else Subject(run=event.subject.run)
             by_place.setdefault(place, {}).setdefault(event.kind.name, []).append(event)
-        ranks = [self._members.of(subject) for subject in by_place]
+        ranks = [self._reporting(self._members.of(subject)) for subject in by_place]
         rank_facts, host_facts = facts_of(self._view.ranks, ranks), self._host_facts(list(by_place))
         for (subject, kinds), rows, facts, own in zip(by_place.items(), ranks, rank_facts, host_facts, strict=True):
             active = {kind: tuple(events) for kind, events in kinds.items()}
@@ -79,6 +86,17 @@ class FleetFacts:
             yield Situation(subject=subject, active=active, **(_from_evidence(active) | facts | run | own))
 
     # -- facts --
+
+    def _reporting(self, places: Places) -> Places:
+        """Return the ranks that still report. Those of ended runs stay in the table for some minutes."""
+        found = places[self._fresh[places]]
+        return found if len(found) else places
+
+    @cached_property
+    def _fresh(self) -> NDArray[np.bool_]:
+        ranks = self._view.ranks
+        age = self._view.now - ranks.column("received")
+        return age <= np.maximum(_FRESH_SECONDS, 3 * known_or(0.0, ranks.column("longest_gap")))
 
     def _run_facts(self, run: str) -> dict[str, Any]:
         """Return the facts about a run, if there is one."""
@@ -144,6 +162,20 @@ def _of_processors(view: View) -> dict[str, Floats]:
     }
 
 
+def _of_programs(view: View) -> dict[str, Floats]:
+    """Return the CPUs that trainings and all other processes use.
+
+    It is unknown where more processes train than the agent watches, and where a limit of the control group counts.
+    """
+    mains, workers = view.host("training_processes"), known_or(0.0, view.host("training_workers"))
+    threads, limit = view.host("cpu_threads_online"), view.host("cgroup_cpu_limit_cores")
+    unclear = (mains >= _WATCHED) | (workers >= _WATCHED) | (limit < threads)
+    own_workers = known_or(0.0, view.host("training_worker_cpu_seconds_total", _SECONDS))
+    own = view.host("training_cpu_seconds_total", _SECONDS) + own_workers
+    others = np.maximum(view.host("cpu_busy_ratio", _SECONDS) * threads - own, 0.0)
+    return {"own_cores": np.where(unclear, np.nan, own), "other_cores": np.where(unclear, np.nan, others)}
+
+
 def _of_memory(view: View) -> dict[str, Floats]:
     limit, working = view.host("cgroup_memory_limit_bytes"), view.host("cgroup_memory_working_bytes")
     shared, used = view.host("shared_memory_total_bytes"), view.host("shared_memory_used_bytes")
@@ -203,6 +235,7 @@ Part = Callable[[View], dict[str, Floats]]
 
 PARTS: tuple[Part, ...] = (
     _of_processors,
+    _of_programs,
     _of_memory,
     _of_disks,
     _of_services,
@@ -216,6 +249,7 @@ PARTS: tuple[Part, ...] = (
 
 _EVIDENCE = {
     "data_wait_share": ("data_wait_ratio",),
+    "ready_share": ("training_delay_ratio",),
     "service_share": ("service_ratio",),
     "calls_per_sample": ("calls_per_sample",),
     "pool_wait_share": ("pool_wait_ratio",),

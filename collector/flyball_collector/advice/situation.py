@@ -48,6 +48,9 @@ class Situation:
     # the host
     cpu_busy_share: float | None = None
     cores: float | None = None  # that the run may use
+    own_cores: float | None = None  # that trainings use
+    other_cores: float | None = None  # that all other processes use
+    ready_share: float | None = None  # of the time: main threads of trainings were ready to run, without a CPU
     io_stalled_share: float | None = None
     disk_busy_share: float | None = None
     memory_available_bytes: float | None = None  # the smaller of the host's and the control group's

@@ -27,6 +27,9 @@ _KEPT_OF_COVERAGE = 0.9
 _FRESH_SECONDS = 15.0
 """The rate of a rank counts for this long after its last report, or for three times the time between its reports."""
 
+_QUIET_SECONDS = 60.0
+"""A run without a point that reports nothing for this long has ended: ranks are removed some minutes later."""
+
 _FIRST_SLOTS = 16
 _SECOND = 10**9
 
@@ -81,7 +84,7 @@ class RunTrends:
         rates = self._rates
         stepped = rates.update(ranks)
         runs, values = rates.of_runs(ranks, now_ns / _SECOND)
-        moved = np.flatnonzero(np.bincount(rates.run_of, stepped, minlength=len(runs)))
+        moved = np.flatnonzero(np.bincount(rates.run_of, stepped, minlength=len(runs)) + self._short(now))
         if len(moved):
             self._add(now_ns / _SECOND, [runs[place] for place in moved], values[:, moved])
 
@@ -101,6 +104,13 @@ class RunTrends:
         slot = self._slots.get(run)
         step = np.nan if slot is None else self._rings[1, slot, (self._counts[slot] - 1) % POINTS]
         return None if np.isnan(step) else int(step)
+
+    def _short(self, now: float) -> NDArray[np.bool_]:
+        """Return the runs that ended before their rates were known: one point keeps their last step and loss."""
+        runs = self._rates.runs
+        if len(self._slots) >= self._max:
+            return np.zeros(len(runs), dtype=bool)
+        return np.array([run not in self._slots for run in runs], dtype=bool) & self._rates.are_quiet(now)
 
     def _add(self, now: float, runs: Sequence[str], values: Floats) -> None:
         self._make_room(runs)
@@ -170,6 +180,12 @@ class _RankRates:
         fresh = np.isnan(self._at) | (grown[0] < 0) | stepped  # a new rank, or one whose sums began again
         self._at[fresh], self._sums[:, fresh] = at[fresh], sums[:, fresh]
         return stepped
+
+    def are_quiet(self, now: float) -> NDArray[np.bool_]:
+        """Return the runs of which no rank has reported for a minute."""
+        recent = now - self._at <= _QUIET_SECONDS
+        quiet: NDArray[np.bool_] = np.bincount(self.run_of, recent, minlength=len(self.runs)) == 0
+        return quiet
 
     def of_runs(self, ranks: ReportedRanks, now: float) -> tuple[tuple[str, ...], Floats]:
         """Return the runs, and their values in the order of `SERIES`."""

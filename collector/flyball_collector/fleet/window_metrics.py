@@ -6,6 +6,8 @@ WINDOW_METRICS: tuple[str, ...] = (
     "cpu_frequency_mean_hertz",
     "tasks_blocked",
     "pressure_seconds_total",
+    "training_cpu_seconds_total",
+    "training_worker_cpu_seconds_total",
     # memory
     "memory_available_bytes",
     "memory_used_ratio",

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import msgspec
 
 from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState, MeasuredEffect, RankAnswer, Value
-from flyball_collector.adjustments.declared.ranks import RankValue, RunValues
 from flyball_collector.times import Moment, moment
 
 SAFETY_MEANINGS = {
@@ -24,7 +23,6 @@ _ACTIONS: dict[AdjustmentState, tuple[str, ...]] = {
 MOST_ANSWERS = 16
 """Answers of ranks in lists: a change of 1,024 ranks would fill a list that is read each second."""
 
-_SHOWN_RANKS = 16
 _DIGITS = 4
 
 
@@ -110,56 +108,6 @@ class AdjustmentsAnswer(msgspec.Struct, frozen=True, kw_only=True):
     may_change: bool  # the caller has the role operator
 
 
-class BlockedRank(msgspec.Struct, frozen=True):
-    """A reason why some ranks cannot change a value now."""
-
-    reason: str
-    ranks: list[int]  # at most 16 of them
-    number: int
-
-
-class DifferentValue(msgspec.Struct, frozen=True):
-    """A value that only some ranks have."""
-
-    value: Value
-    ranks: list[int]  # at most 16 of them
-    number: int
-
-
-class AdjustableValueAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """A value that the ranks of a run can change."""
-
-    name: str
-    lever: str
-    value: Value | None  # null: the ranks differ
-    different: list[DifferentValue]  # if the ranks differ
-    choices: list[Value]  # empty: any value of the same type
-    safety: int
-    safety_meaning: str
-    when: str  # step, epoch or restart
-    facts: dict[str, str]
-    ranks: int  # that have declared it
-    blocked: list[BlockedRank]  # empty: it can be changed
-
-
-class RunValuesAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The adjustable values of a run, and its newest adjustments."""
-
-    run: str
-    enabled: bool  # false: the collector's settings allow no adjustments
-    policy: str  # in force: off, ask or auto
-    requested_policy: str | None  # of the training; null: no rank has declared values
-    limit: str  # the most that the collector's settings allow
-    may_change: bool  # the caller has the role operator
-    attempt: int | None
-    world_size: int | None
-    complete: bool  # every rank has declared its values
-    register: str | None  # how the ranks agree at a step: c10d, local, none
-    step: int | None
-    values: list[AdjustableValueAnswer]
-    adjustments: list[AdjustmentAnswer]
-
-
 class PolicyAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The policy of a run."""
 
@@ -214,50 +162,6 @@ def actions_of(adjustment: Adjustment) -> list[str]:
     if adjustment.inverse or (adjustment.inverse_of and adjustment.state is not AdjustmentState.PROPOSED):
         return []
     return list(_ACTIONS.get(adjustment.state, ()))
-
-
-def value_answers(values: RunValues | None) -> list[AdjustableValueAnswer]:
-    """Return the adjustable values of a run, by name."""
-    if values is None:
-        return []
-    return [_value(name, values.of(name)) for name in sorted(values.names)]
-
-
-def _value(name: str, of_ranks: dict[int, RankValue]) -> AdjustableValueAnswer:
-    first = next(iter(of_ranks.values()))
-    different = _different(of_ranks)
-    return AdjustableValueAnswer(
-        name=name,
-        lever=first.lever,
-        value=None if different else first.value,
-        different=different,
-        choices=list(first.choices),
-        safety=first.safety,
-        safety_meaning=SAFETY_MEANINGS.get(first.safety, "unknown class"),
-        when=first.when,
-        facts=dict(first.facts),
-        ranks=len(of_ranks),
-        blocked=_blocked(of_ranks),
-    )
-
-
-def _blocked(of_ranks: dict[int, RankValue]) -> list[BlockedRank]:
-    reasons: dict[str, list[int]] = {}
-    for rank, each in of_ranks.items():
-        if each.blocked:
-            reasons.setdefault(each.blocked, []).append(rank)
-    return [BlockedRank(reason, ranks[:_SHOWN_RANKS], len(ranks)) for reason, ranks in reasons.items()]
-
-
-def _different(of_ranks: dict[int, RankValue]) -> list[DifferentValue]:
-    """Return the values of the ranks, the most frequent first; nothing if all have the same."""
-    groups: dict[tuple[bool, Value], list[int]] = {}  # in Python, true is 1
-    for rank, each in of_ranks.items():
-        groups.setdefault((isinstance(each.value, bool), each.value), []).append(rank)
-    if len(groups) == 1:
-        return []
-    found = [DifferentValue(value, ranks[:_SHOWN_RANKS], len(ranks)) for (_, value), ranks in groups.items()]
-    return sorted(found, key=lambda each: -each.number)
 
 
 def _answers(adjustment: Adjustment, verdicts: Mapping[str, int], most: int) -> list[RankAnswerAnswer]:

@@ -11,13 +11,13 @@ from flyball_collector.adjustments.adjustment import IN_PROGRESS, Adjustment, Ad
 from flyball_collector.adjustments.declared.ranks import RunValues
 from flyball_collector.adjustments.governor.refusal import AdjustmentRefused
 from flyball_collector.adjustments.shown.timeline_notes import decision_note
-from flyball_collector.adjustments.shown.wording import change_text, shown_value
+from flyball_collector.adjustments.shown.wording import change_text
+from flyball_collector.adjustments.values import value_text
 from flyball_collector.captures.capture import clean_text
 from flyball_collector.http.adjustment_answers import (
     AdjustmentAnswer,
     AdjustmentsAnswer,
     PolicyAnswer,
-    RunValuesAnswer,
     adjustment_answer,
 )
 from flyball_collector.http.adjustment_requests import (
@@ -31,7 +31,7 @@ from flyball_collector.http.collector_parts import CollectorParts, PartsDependen
 from flyball_collector.http.errors import ApiError, bad_value, near
 from flyball_collector.http.guard import is_operator, token_name
 from flyball_collector.http.run_lookup import POLICY, find_run, name_in_path
-from flyball_collector.http.run_values import adjustments_enabled, run_values
+from flyball_collector.http.run_values import RunValuesAnswer, adjustments_enabled, run_values
 from flyball_collector.security.tokens import Role
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -96,7 +96,7 @@ async def propose_adjustment(
         adjustment = governor.propose(data.run, data.name, data.to, who=who, why=why)
     except AdjustmentRefused as error:
         raise _refusal(error, None) from None
-    _note(parts, adjustment.run, who, f"asked for {change_text(adjustment)}", why, adjustment.id)
+    _note(parts, adjustment.run, who, f"asked for {change_text(adjustment)}", why, adjustment)
     return adjustment_answer(adjustment)
 
 
@@ -189,13 +189,14 @@ def _find(source: AdjustmentSource, run: str, host: str, state: str, limit: int)
 
 def _set_policy(request: AnyRequest, parts: CollectorParts, run: str, policy: str, why: str) -> PolicyAnswer:
     governor, who, reason = _governor(parts), _who(request), clean_text(why)
-    _values_of(parts, governor, run)
+    if governor.values(run) is None and not governor.find(run=run, limit=1):  # its past is enough: ranks may be away
+        _values_of(parts, governor, run)
     try:
         in_force = governor.set_policy(run, policy, who, reason)
     except AdjustmentRefused as error:
         raise _refusal(error, None) from None
     limited = f" (limited to {in_force} by adjustments.policy)" if in_force != policy else ""
-    _note(parts, run, who, f"set the policy to {policy}{limited}", reason, "policy")
+    _note(parts, run, who, f"set the policy to {policy}{limited}", reason)
     return PolicyAnswer(run=run, policy=in_force, limit=parts.settings.adjustments.policy)
 
 
@@ -208,7 +209,7 @@ def _decide(request: AnyRequest, parts: CollectorParts, id_: str, action: str, r
     except AdjustmentRefused as error:
         raise _refusal(error, governor.get(id_)) from None
     words = {"approve": "approved", "veto": "vetoed", "undo": "took back"}[action]
-    _note(parts, adjustment.run, who, f"{words} {change_text(adjustment)}", why, adjustment.id)
+    _note(parts, adjustment.run, who, f"{words} {change_text(adjustment)}", why, changed)
     return adjustment_answer(changed)
 
 
@@ -251,8 +252,8 @@ def _check_value(data: NewAdjustment, values: RunValues) -> None:
         hint = near(data.name, known, "GET /api/v1/values?run=RUN")
         raise ApiError(404, "unknown_value", f"run {values.run[:100]!r} has no value {data.name!r}", hint)
     if not value.allows(data.to):
-        expected = ", ".join(shown_value(choice) for choice in value.choices) or f"a value like {value.value!r}"
-        raise bad_value("to", f"{shown_value(data.to)} is not a choice of {data.name}", f"expected {expected}")
+        expected = ", ".join(map(value_text, value.choices)) or f"a value like {value_text(value.value)}"
+        raise bad_value("to", f"{value_text(data.to)} is not a choice of {data.name}", f"expected {expected} (JSON)")
 
 
 def _refusal(error: AdjustmentRefused, adjustment: Adjustment | None) -> ApiError:
@@ -270,10 +271,11 @@ def _who(request: AnyRequest) -> str:
     return token_name(request) or "a local user"
 
 
-def _note(parts: CollectorParts, run: str, who: str, text: str, why: str, about: str) -> None:
-    """Add to the timeline who decided what."""
+def _note(parts: CollectorParts, run: str, who: str, text: str, why: str, changed: Adjustment | None = None) -> None:
+    """Add to the timeline who decided what. It has the time of what followed, so that it is listed before that."""
     reason = f": {why}" if why else ""
-    entry = parts.timeline.add(decision_note(run, who, f"{text}{reason}", parts.clock(), about))
+    time_ns, about = (parts.clock(), "policy") if changed is None else (changed.changed_ns, changed.id)
+    entry = parts.timeline.add(decision_note(run, who, f"{text}{reason}", time_ns, about))
     parts.own_metrics.events.labels(entry.kind, entry.state).inc()
     _log.info("adjustment_decided", by=who, run=run, decision=text, about=about)
 

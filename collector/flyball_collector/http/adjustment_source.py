@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from flyball_collector.adjustments.adjustment import Adjustment, Value
+from flyball_collector.adjustments.core.book import PolicyChoice
 from flyball_collector.adjustments.declared.ranks import RunValues
 
 
@@ -20,6 +21,9 @@ class AdjustmentSource(Protocol):
 
     def policy(self, run: str) -> str:
         """Return the policy that is in force for a run."""
+
+    def policy_choice(self, run: str) -> PolicyChoice | None:
+        """Return the policy that a person has set for a run."""
 
     def tried(self, run: str) -> list[Adjustment]:
         """Return the adjustments of a run that took effect and are over, the newest first."""

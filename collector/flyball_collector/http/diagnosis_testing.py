@@ -82,6 +82,7 @@ def claim_again(
     left: tuple[float, float, float] = (math.nan, math.nan, math.nan),
     because: str = "used 95 %",
     present: bool = True,
+    confidence: float = 0.9,
 ) -> None:
     """Let a detector claim what it finds now about an active condition: with `present` false, that it is over."""
     median, low, high = (np.array([seconds]) for seconds in left)
@@ -90,7 +91,7 @@ def claim_again(
         subjects=subjects([event.subject]),
         enters=np.array([present]),
         stays=np.array([present]),
-        confidence=np.array([0.9]),
+        confidence=np.array([confidence]),
         seconds_left=median,
         seconds_left_low=low,
         seconds_left_high=high,

@@ -37,6 +37,8 @@ async def alive() -> HealthAnswer:
 async def ready(parts: PartsDependency) -> Response[HealthAnswer]:
     """Report whether the store works and the windows are loaded; 503 with reasons otherwise."""
     reasons = list(parts.not_ready())
+    if parts.timeline.journal.failing:
+        reasons.append("store: no writes of events and adjustments; the log has the reason (timeline_write_failed)")
     if parts.warming():
         reasons.append("warming: loading the last minutes from the store")
     return Response(HealthAnswer(not reasons, reasons), status_code=503 if reasons else 200)

@@ -37,12 +37,22 @@ class FoundRun(NamedTuple):
 def find_run(parts: CollectorParts, name: str) -> FoundRun:
     """Return the run of this name. Raises an error with similar names."""
     ranks, seen, index = _ranks_of(parts, name), seen_runs(parts), ActiveIndex(parts)
-    active = index.of_run(name, hosts_of(ranks), seen.get(name)) if name else RunConditions()
+    active = conditions_of(parts, index, name, ranks, seen.get(name)) if name else RunConditions()
     if not (ranks or active.own or name in seen):
         known = {key.run for key in parts.fleet.ranks.keys} | set(index.runs) | seen.keys()
         what = f"no run named {name[:_LONGEST_SHOWN]!r}"
         raise ApiError(404, "unknown_run", what, near(name, _alike(name, known), "GET /api/v1/runs"))
     return FoundRun(name, ranks, active, seen.get(name))
+
+
+def conditions_of(
+    parts: CollectorParts, index: ActiveIndex, name: str, ranks: Sequence[Rank], seen: FleetRun | None
+) -> RunConditions:
+    """Return the conditions of a run. What happens on the hosts of an ended one is no longer its own."""
+    active = index.of_run(name, hosts_of(ranks), seen)
+    since = reporting_since(parts)
+    reports = seen is not None or any(float(rank["received"]) >= since for rank in ranks)
+    return active if reports or not is_gone(parts, ranks, active) else RunConditions(active.own)
 
 
 def seen_runs(parts: CollectorParts) -> dict[str, FleetRun]:

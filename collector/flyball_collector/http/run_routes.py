@@ -8,7 +8,6 @@ from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import PathParameter, QueryParameter
 
-from flyball_collector.http.adjustment_answers import RunValuesAnswer
 from flyball_collector.http.collector_parts import CollectorParts, PartsDependency
 from flyball_collector.http.diagnosis_answers import (
     DiagnosisAnswer,
@@ -28,8 +27,8 @@ from flyball_collector.http.run_lookup import (
     DIAGNOSIS,
     VALUES,
     FoundRun,
+    conditions_of,
     find_run,
-    hosts_of,
     is_gone,
     is_paused,
     name_in_path,
@@ -38,7 +37,7 @@ from flyball_collector.http.run_lookup import (
     seen_runs,
 )
 from flyball_collector.http.run_summary import RunSummary, run_summary
-from flyball_collector.http.run_values import run_values
+from flyball_collector.http.run_values import RunValuesAnswer, run_values
 from flyball_collector.timeline.entry_answer import entry_answer
 from flyball_collector.timeline.live_entries import live_entries
 from flyball_collector.times import moment
@@ -68,7 +67,7 @@ async def list_runs(
     ranks, seen, index = ranks_by_run(parts), seen_runs(parts), ActiveIndex(parts)
     figures = {figure.run: figure for figure in parts.findings.of_runs().runs}
     names = sorted({*ranks, *index.runs, *seen})[offset : offset + limit]
-    active = {name: index.of_run(name, hosts_of(ranks.get(name, ())), seen.get(name)) for name in names}
+    active = {name: conditions_of(parts, index, name, ranks.get(name, ()), seen.get(name)) for name in names}
     since = reporting_since(parts)
     last_step = parts.fleet.trends.last_step
     summaries = [

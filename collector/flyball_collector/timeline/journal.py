@@ -48,6 +48,11 @@ class Journal:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    @property
+    def failing(self) -> bool:
+        """Return True while the store accepts no writes."""
+        return self._failures > 0
+
     def add(self, puts: Sequence[Put], forgets: Sequence[Name] = (), *, minor: bool = False) -> None:
         """Queue a change. When too many wait, new minor changes are dropped, and then the oldest of all."""
         if minor and len(self._waiting) >= self._max_waiting * 4 // 5:

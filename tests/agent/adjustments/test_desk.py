@@ -198,6 +198,19 @@ async def test_one_offer_at_a_time(host: DeskOfHost) -> None:
     assert (await client.pushed_line("offer"))["id"] == "00000000000000a3"
 
 
+async def test_a_committed_change_does_not_keep_other_offers_away(host: DeskOfHost) -> None:
+    """It may wait for an epoch for long, and a rank that has not decided yet refuses other offers itself."""
+    client = await host.client()
+    host.desk.take(offer())
+    await client.pushed_line("offer")
+    await client.request({"kind": "prepared", "id": ID})
+    host.desk.take(offer(id="00000000000000a2"))
+    assert host.refusals() == [(0, "busy")]
+    host.desk.take(commit())
+    host.desk.take(offer(id="00000000000000a3"))
+    assert (await client.pushed_line("offer"))["id"] == "00000000000000a3"
+
+
 async def test_a_change_can_be_undone_although_the_old_value_is_not_a_choice(host: DeskOfHost) -> None:
     """A value that the rank had before is allowed, and equal numbers are equal in any spelling."""
     client = await host.connect()

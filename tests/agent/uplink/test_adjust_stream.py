@@ -145,6 +145,19 @@ async def test_an_unwilling_collector_is_asked_again_much_later(
         assert service.opened[1] - service.opened[0] >= 0.5
 
 
+async def test_an_unwilling_collector_is_asked_again_after_its_restart(
+    tmp_path: Path, collector: MemoryCollector, service: ScriptedAdjustService
+) -> None:
+    """A collector that was restarted may have new settings, so its agents do not wait for the usual time."""
+    service.refuse = (grpc.StatusCode.PERMISSION_DENIED, "adjustments are off on this collector")
+    async with host_of(tmp_path, collector.address) as host:
+        await until_true(lambda: host.link.state.startswith("PERMISSION_DENIED: adjustments are off"))
+        await collector.stop()
+        service.refuse = None
+        await collector.start()
+        await until_true(lambda: host.link.state == "on")
+
+
 async def test_a_collector_of_an_older_term_is_not_obeyed(
     tmp_path: Path, collector: MemoryCollector, service: ScriptedAdjustService
 ) -> None:

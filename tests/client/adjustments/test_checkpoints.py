@@ -2,6 +2,9 @@
 
 import time
 from collections.abc import Callable
+from typing import Any
+
+import pytest
 
 from flyball.training.run import Run
 from tests.client.adjustments.adjusting_agent import AdjustingAgent
@@ -30,6 +33,21 @@ def test_checkpoints_come_every_few_steps(adjusted: Opened) -> None:
     due_steps(run, 1)
     run.step()
     assert [run.should_checkpoint(5) for _ in range(3)] == [True] * 3
+
+
+@pytest.mark.parametrize("every", [None, "often", float("nan"), 0, -3, object()])
+def test_a_period_that_is_none_is_the_usual_one(adjusted: Opened, every: Any) -> None:
+    """A script whose period is not a number of steps still has checkpoints, and is warned once."""
+    _, run = adjusted()
+    run.step(600)
+    with pytest.warns(UserWarning, match="expected a number of steps, at least 1; 500 is used") as found:
+        assert run.should_checkpoint(every) is False
+    assert [each.filename for each in found] == [__file__]
+    run.step(1098)
+    assert run.should_checkpoint(every) is False
+    run.step(1099)
+    assert run.should_checkpoint(every) is True
+    assert run.dropped == 1
 
 
 def test_a_resumed_run_counts_from_where_it_is(adjusted: Opened) -> None:

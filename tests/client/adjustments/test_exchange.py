@@ -286,6 +286,21 @@ def test_a_callback_that_was_tried_is_taken_back() -> None:
     assert (called, rank.value.now) == ([8, 16], 16)
 
 
+def test_a_callback_that_observes_another_value_is_a_veto() -> None:
+    """A rank that tried a change and has another value than the offered one restores the old value, and refuses."""
+    called: list[int] = []
+
+    def clamp(to: int) -> int:
+        called.append(to)
+        return max(to, 12)
+
+    rank = RankAt(apply=clamp, tried_first=True)
+    rank.offer()
+    rank.commit()
+    assert outcome(rank.at(110)) == ("veto", "the function returned 12 instead of 8")
+    assert (called, rank.value.now) == ([8, 16], 16)
+
+
 def test_a_change_that_fails_on_one_rank_alone_is_reported() -> None:
     """After the decision, a rank that cannot change reports the value that it observes, and why."""
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from flyball import Veto
+from flyball.adjustments.declaring import NO_EPOCH
 from flyball.adjustments.register import LOCAL, NONE
 from flyball.adjustments.run_adjustments import RunAdjustments
 from flyball.adjustments.value import MAX_CHOICES
@@ -181,9 +182,32 @@ def test_a_callback_for_an_epoch_waits_for_it(adjusted: Opened) -> None:
     assert agent.answers(answer["id"])[-1]["observed"] == 4
 
 
+def test_an_iterator_of_its_own_begins_an_epoch(adjusted: Opened) -> None:
+    """A script that passes a new generator for each epoch has epochs too."""
+    agent, run = adjusted()
+    seen: list[int] = []
+    run.on("workers", choices=(0, 4), safety=1, when="epoch")(seen.append)
+    assert list(run.data(iter([1, 2]))) == [1, 2]
+    run.step()
+    apply(agent, run, "workers", 4)
+    assert seen == []
+    assert list(run.data(iter([3]))) == [3]
+    assert seen == [4]
+
+
+def test_a_change_for_an_epoch_that_never_begins_is_refused(adjusted: Opened) -> None:
+    """A script that does not iterate over its data through the run would leave the change waiting for ever."""
+    agent, run = adjusted()
+    run.on("workers", choices=(0, 4), safety=1, when="epoch")(lambda number: number)
+    run.step()
+    answer = apply(agent, run, "workers", 4)
+    assert (answer["kind"], answer["reason"]) == ("veto", NO_EPOCH)
+
+
 def test_a_change_that_waits_for_an_epoch_ends_with_the_run(adjusted: Opened) -> None:
     """A run that finishes before its next epoch reports that the change was not made."""
     agent, run = adjusted()
+    run.data([1, 2])
     run.on("workers", choices=(0, 4), safety=1, when="epoch")(lambda number: number)
     run.step()
     offer = apply(agent, run, "workers", 4)["id"]
@@ -372,7 +396,7 @@ def test_a_wrong_declaration_does_not_reach_the_training(adjusted: Opened) -> No
     for initial in (None, [1], float("nan")):
         with pytest.warns(UserWarning, match="'odd' cannot be adjusted"):
             assert run.value("odd", initial).now is initial
-    with pytest.warns(UserWarning, match="a name other than pause"):
+    with pytest.warns(UserWarning, match="every run has a value with this name"):
         assert run.value("pause", True, choices=(True, False)).now is True
     assert run.dropped == 7
     run.value("workers", 1, choices=(1, 2))
@@ -447,8 +471,9 @@ def test_throttling_sleeps_between_steps_and_is_not_their_time(adjusted: Opened)
     run.step()
     run.step()
     apply(agent, run, "throttle", 0.5)
-    before = len(steps_of(agent.read()))
     began = time.monotonic()
+    run.step()
+    before = len(steps_of(agent.read()))
     for _ in range(5):
         time.sleep(0.02)
         run.step()

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from flyball.command import adjust, runs
 from flyball.command.adjust import choice_of
-from flyball.command.adjust_view import adjustments_view, effect_text, gain_text, progress_text
+from flyball.command.adjust_view import adjustments_view, effect_text, gain_text, progress_text, values_view
 from flyball.command.errors import CommandError, WrongArgument
 from flyball.command.output import write_view
 from flyball_collector.adjustments.adjustment import AdjustmentState
@@ -66,6 +66,9 @@ async def test_a_value_is_set_and_its_adjustment_is_listed() -> None:
         document = json.loads((await run(url, "list", "--format", "json")).stdout)
         assert [each["id"] for each in document["adjustments"]] == [made.id]
         assert (await run(url, "list", "other")).stdout == "No adjustments.\n"
+        assert made.id in (await run(url, "list", "--state", "kept")).stdout
+        assert (await run(url, "list", "--state", "proposed")).stdout == "No adjustments.\n"
+        assert "'new' is not one of in_progress, proposed" in failure(await run(url, "list", "--state", "new"))
 
 
 async def test_details_show_who_decided_what_and_what_was_measured() -> None:
@@ -122,7 +125,7 @@ async def test_watching_ends_with_the_adjustment() -> None:
     assert "Measured speed: +2" in result.stdout
 
 
-async def test_values_and_policy_are_shown_and_set() -> None:
+async def test_values_and_policy_are_shown_and_set(capsys: pytest.CaptureFixture[str]) -> None:
     """Each value has its choices, its class, and why it cannot change now."""
     training = await AdjustableTraining(settings=AdjustmentsSettings(enabled=True)).begin()
     async with serving(training.parts) as url:
@@ -133,12 +136,27 @@ async def test_values_and_policy_are_shown_and_set() -> None:
         assert "2: equal results up to rounding" in lines["micro_batch"]
         assert "blocked: compiled" in lines["compiled"]
         assert "all ranks have declared values; they agree in the job's own store" in shown
+        assert (await run(url, "set", "r", "workers", "4.0")).stdout.startswith("workers 2 → 4 on r: ")
         assert json.loads((await run(url, "values", "r", "--format", "json")).stdout)["policy"] == "ask"
         assert (await run(url, "policy", "r")).stdout == "The policy of r is ask.\n"
+        await training.begin(policy="auto")
+        assert "r  policy ask (the training asks for auto)" in (await run(url, "values", "r")).stdout
         limited = (await run(url, "policy", "r", "auto")).stdout
         assert limited == "The policy of r is ask, not auto: the collector allows ask at most.\n"
         assert (await run(url, "policy", "r", "off", "--why", "benchmark")).stdout == "The policy of r is off.\n"
         assert "off" in failure(await run(url, "set", "r", "workers", "4"))
+        decided = (await run(url, "policy", "r")).stdout
+        assert decided.startswith("The policy of r is off; off was set by a local user at ")
+        assert decided.endswith(" UTC: benchmark.\n")
+        training.governor.host_lost("b")
+        shown = (await run(url, "values", "r")).stdout
+        assert "not declared by ranks 2, 3" in shown
+        assert "4 ranks; those that have declared no values: 2, 3. Check that the agents" in shown
+        older = json.loads((await run(url, "values", "r", "--format", "json")).stdout)
+        for answer, key in ((older, "policy_set"), (older, "missing_ranks"), (older["values"][0], "refused")):
+            del answer[key]  # as from a collector of an earlier version
+        write_view(values_view(older))
+        assert "those that have declared no values: unknown" in capsys.readouterr().out
 
 
 async def test_the_policy_of_a_run_that_declares_nothing_is_off() -> None:
@@ -169,10 +187,13 @@ async def test_errors_name_what_is_wrong_and_what_to_do() -> None:
         unknown = failure(await run(url, "undo", "9f2a000000000000"))
         assert unknown == "no adjustment with the id '9f2a000000000000'; `flyball adjust list` lists them"
         assert failure(await run(url, "show", "")).startswith("no adjustment with the id ''")
-        training.propose()
+        waiting = training.propose()
         training.propose("micro_batch", 8)
         assert "several adjustments begin with '0000'" in failure(await run(url, "show", "0000"))
         assert "interactive terminal" in failure(await run(url, "list", "--watch"))
+        long = failure(await run(url, "policy", "r", "off", "--why", 501 * "x"))
+        assert long == "--why has 501 characters; at most 500 are allowed"
+        assert failure(await run(url, "veto", waiting.id, "--why", "\udcff")) == "--why is not valid UTF-8"
     training = await AdjustableTraining(settings=AdjustmentsSettings()).begin()
     async with serving(training.parts) as url:
         assert "Adjustments are off on this collector." in (await run(url, "list")).stdout

@@ -21,12 +21,12 @@ def host(name: str = "gpu-01", **more: Any) -> tuple[dict[str, Any], list[dict[s
     return {"host": summary, "inventory": None, "unavailable": [], **more}, columns
 
 
-def shown(*hosts: tuple[dict[str, Any], list[dict[str, Any]]]) -> str:
+def shown(*hosts: tuple[dict[str, Any], list[dict[str, Any]]], width: int = 200) -> str:
     out = io.StringIO()
-    console = Console(file=out, width=200, color_system=None)
+    console = Console(file=out, width=width, color_system=None)
     for line in first_screen(hosts, ADDRESSES):
         console.print(line, highlight=False)
-    return out.getvalue()
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
 def test_it_shows_the_host_and_all_addresses() -> None:
@@ -49,7 +49,7 @@ def test_it_names_the_command_for_changes_only_if_they_are_allowed() -> None:
     out = io.StringIO()
     for line in first_screen([host()], replace(ADDRESSES, http_option="--collector http://x:1", adjusts=True)):
         Console(file=out, width=200).print(line)
-    assert "  changes    flyball adjust list --collector http://x:1\n" in out.getvalue()
+    assert "  changes    flyball adjust list --collector http://x:1 " in out.getvalue()
     assert "adjust" not in shown(host())
 
 
@@ -86,3 +86,21 @@ def test_a_long_list_of_causes_is_cut() -> None:
     """The last line names the command with the whole list."""
     text = shown(host(unavailable=[unavailable_reading(f"p{n}", "failed", f"reason {n}") for n in range(20)]))
     assert "… and 8 more: flyball agent --check" in text
+
+
+def test_long_lines_go_on_below_their_value() -> None:
+    """In a terminal of 60 columns no word is at the place of a label."""
+    lines = shown(host(), width=60).splitlines()
+    where = lines[lines.index("Where to look") + 1 :]
+    assert '  training   import flyball; run = flyball.run("NAME")  ·' in where
+    assert "             flyball run -- python train.py" in where
+    assert all(line.startswith("  ") for line in where)
+
+
+def test_it_shows_where_the_commands_are_if_the_shell_does_not_find_them() -> None:
+    """In an environment that is not activated, `flyball hosts` alone would not be found."""
+    out = io.StringIO()
+    for line in first_screen([host()], replace(ADDRESSES, commands=".venv/bin")):
+        Console(file=out, width=200).print(line)
+    assert "  commands   are in .venv/bin " in out.getvalue()
+    assert "are in" not in shown(host())

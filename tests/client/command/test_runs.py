@@ -1,11 +1,13 @@
 """`flyball runs` against a real collector's HTTP side."""
 
 import asyncio
+import io
 import json
 from dataclasses import replace
 from typing import Any
 
 import typer
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from flyball.command import runs
@@ -14,7 +16,8 @@ from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.http.collector_parts import CollectorParts
 from flyball_collector.http.diagnosis_testing import diagnosed
 from flyball_collector.http.run_testing import RunFindingsDouble, TrainingDouble
-from flyball_collector.http.testing import make_parts, serving
+from flyball_collector.http.testing import MachineDouble, make_parts, serving
+from flyball_collector.tick import Tick
 from flyball_collector.timeline.testing import make_event
 from flyball_proto.v1 import telemetry_pb2 as pb
 from tests.client.terminal import terminal
@@ -57,6 +60,35 @@ async def test_runs_are_listed_with_what_is_known() -> None:
     assert lines[2][-2:] == ["critical", "(4)"]
     assert lines[3][:2] == ["old-1", "ended"]
     assert lines[4] == ["2", "runs,", "1", "GPU,", "1", "ended"]
+
+
+async def test_the_table_is_readable_in_a_terminal_of_60_columns() -> None:
+    """No heading is cut, each run has one line, and a long name is shortened."""
+    parts = training()
+    parts.fleet.apply(_tick_of("x" * 200, parts.clock()))
+    parts.fleet.ranks.settle()
+    async with serving(parts) as url:
+        document = json.loads((await run("--collector", url, "--format", "json")).output)
+    out = io.StringIO()
+    screen = Console(file=out, width=60)
+    screen.print(runs.runs_table([each for each in document["runs"] if len(each["run"]) < 20], 2e9, width=60))
+    lines = [line.split() for line in out.getvalue().splitlines()]
+    assert lines[0] == ["RUN", "STATE", "STEP", "STEP", "TIME", "LEFT", "PROBLEMS"]
+    assert [line[0] for line in lines[1:3]] == ["[slurm]-7", "r"]
+    assert lines[2][1:5] == ["running", "70", "500.0", "ms"]
+    async with serving(parts) as url:
+        wide = (await run("--collector", url)).output
+    assert f"{'x' * 59}… " in wide
+    assert "x" * 60 not in wide
+
+
+def _tick_of(name: str, now_ns: int) -> Tick:
+    """Return a record of host c with a report of a run."""
+    tick = MachineDouble("c", 1).tick(1, now_ns)
+    tick.extras = pb.Record(
+        steps=[pb.StepReport(run=name, world_size=1, step=5, steps=2, step_seconds=1.0)]
+    ).SerializeToString()
+    return tick
 
 
 def test_runs_that_ended_long_ago_need_an_option() -> None:

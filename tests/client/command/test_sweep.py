@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from flyball.command import run
-from flyball.command.sweep import result_of
+from flyball.command.sweep_report import result_of
 from flyball_planner.sweep.configurations import SweepConfiguration
 from flyball_planner.sweep.trial import TrialOutcome
 

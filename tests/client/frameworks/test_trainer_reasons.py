@@ -69,4 +69,11 @@ def test_a_batch_without_a_count_has_a_reason() -> None:
 def test_the_batch_of_a_rank_is_a_part_where_accelerate_splits_it(split: bool, expected: int) -> None:
     """With `split_batches`, the loader's batch is divided among the ranks."""
     config = SimpleNamespace(split_batches=split)
-    assert batch_of_rank(SimpleNamespace(train_batch_size=16, world_size=4, accelerator_config=config)) == expected
+    arguments = SimpleNamespace(train_batch_size=16, world_size=4, accelerator_config=config)
+    assert batch_of_rank(SimpleNamespace(args=arguments)) == expected
+
+
+def test_the_batch_of_a_rank_is_the_one_that_trainer_has_found() -> None:
+    """With `auto_find_batch_size`, Trainer uses a smaller batch than its arguments have."""
+    arguments = SimpleNamespace(train_batch_size=16, world_size=1)
+    assert batch_of_rank(SimpleNamespace(args=arguments, _train_batch_size=14)) == 14

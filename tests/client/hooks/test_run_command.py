@@ -130,6 +130,17 @@ def test_a_wrong_command_line_is_one_clear_line(words: list[str], status: int, m
     assert done.stderr.count("\n") == 1
 
 
+def test_a_script_alone_is_not_a_command(tmp_path: Path) -> None:
+    """Of `flyball run -- train.py` the message has the command that works."""
+    (tmp_path / "train.py").write_text("")
+    done = subprocess.run(
+        [FLYBALL, "run", "--", "train.py"], capture_output=True, text=True, check=False, cwd=tmp_path,
+        timeout=SECONDS, env=environment(),
+    )  # fmt: skip
+    assert done.returncode == 127
+    assert done.stderr.endswith("train.py. Start it with its interpreter: flyball run -- python train.py\n")
+
+
 def test_it_needs_no_package() -> None:
     """The environment of a training may have neither typer nor anything else that the other commands need."""
     script = "import os; print(os.environ['FLYBALL_RUN'])"

@@ -26,6 +26,11 @@ def test_the_next_smaller_size_needs_at_most_half_of_the_memory(per_rank: int, d
     assert smaller is None or (2 * smaller <= size and smaller in sizes)
 
 
+def test_a_batch_that_is_counted_in_tokens_is_divided_at_once() -> None:
+    """The sizes of a large batch are found without looking at each number below it."""
+    assert len(divisors(2**30)) == 31
+
+
 def test_a_size_that_is_remembered_need_not_divide_the_batch() -> None:
     """The batch may have been changed since."""
     assert at_most(10, (1, 2, 4, 8, 16)) == 8

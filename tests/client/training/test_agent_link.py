@@ -108,7 +108,7 @@ def test_a_refused_run_is_tried_again_after_a_minute(agent: ListeningSocket) -> 
     agent.send({"kind": "error", "error": "run 'a' belongs to another user"})
     link.receive(0)
     assert not link.connected
-    assert "another user" in link.error
+    assert "another user" in link.refusal
     assert not link.send(STEPS, 59 * SECOND)
     assert link.send(STEPS, 61 * SECOND)
 
@@ -121,6 +121,7 @@ def test_an_invalid_report_leaves_the_connection_open(agent: ListeningSocket) ->
     agent.send({"kind": "error", "error": "steps: tokens: expected float >= 0.0"})
     assert link.receive(0) == []
     assert "tokens" in link.error
+    assert link.refusal == ""
     assert link.send(STEPS, SECOND)
 
 

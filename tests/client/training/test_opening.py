@@ -33,7 +33,7 @@ HEAVY = (
 def socket_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the path of the agent's socket in the environment."""
     monkeypatch.setenv("FLYBALL_SOCKET", str(tmp_path / "agent.sock"))
-    for name in ("FLYBALL_RUN", "FLYBALL_LABELS", "RANK", "WORLD_SIZE"):
+    for name in ("FLYBALL_RUN", "FLYBALL_LABELS", "FLYBALL_POLICY", "RANK", "WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path / "agent.sock"
 
@@ -58,17 +58,45 @@ def test_odd_arguments_are_dropped_and_never_raise() -> None:
 
 @pytest.mark.parametrize("policy", ["Off", "none", "automatic", "", None, 0, ["auto"]])
 def test_a_policy_that_is_not_known_is_off(policy: object) -> None:
-    """A misspelt policy allows nothing, and is counted; a known one stays."""
-    with flyball.run("r", policy=policy) as run:  # type: ignore[arg-type]
+    """A misspelt policy allows nothing, is counted, and the script is warned; a known one stays."""
+    with pytest.warns(UserWarning, match="policy=.*: expected off, ask or auto") as found:
+        run = flyball.run("r", policy=policy)  # type: ignore[arg-type]
+    assert found[0].filename == __file__
+    with run:
         assert (run.policy, run.dropped) == ("off", 1)
     with flyball.run("r", policy="auto") as run:
         assert (run.policy, run.dropped) == ("auto", 0)
+
+
+@pytest.mark.parametrize(
+    ("script", "command", "policy"),
+    [("ask", "auto", "auto"), ("auto", "ask", "ask"), ("auto", "off", "off"), ("off", "auto", "off")],
+)
+def test_the_command_line_replaces_the_policy_of_a_script(
+    monkeypatch: pytest.MonkeyPatch, script: str, command: str, policy: str
+) -> None:
+    """The policy of `flyball run --policy` holds for the run of the script too, unless the script allows nothing."""
+    monkeypatch.setenv("FLYBALL_POLICY", command)
+    with flyball.run("r", policy=script) as run:
+        assert (run.policy, run.dropped) == (policy, 0)
+
+
+def test_a_policy_of_the_environment_that_is_not_known_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The warning names the variable, because the script is right."""
+    monkeypatch.setenv("FLYBALL_POLICY", "yes")
+    with pytest.warns(UserWarning, match="FLYBALL_POLICY=.yes.: expected off, ask or auto"):
+        run = flyball.run("r", policy="auto")
+    with run:
+        assert (run.policy, run.dropped) == ("off", 1)
 
 
 def test_an_empty_name_becomes_that_of_the_script(monkeypatch: pytest.MonkeyPatch) -> None:
     """The name in the environment serves a run without one."""
     monkeypatch.setenv("FLYBALL_RUN", "from-the-environment")
     with flyball.run("") as run:
+        assert run.name == "from-the-environment"
+        assert run.dropped == 0
+    with flyball.run(None) as run:  # an option of a script that was not given
         assert run.name == "from-the-environment"
         assert run.dropped == 0
 
@@ -147,6 +175,28 @@ def test_a_forked_child_reports_nothing(socket_path: Path) -> None:
         assert [line["kind"] for line in agent.lines()] == ["hello"]
         process.communicate(b"\n", timeout=30)
         assert agent.lines()[-1] == {"kind": "goodbye"}
+
+
+UNFINISHED = """
+import os, sys
+import flyball
+run = flyball.run("a-run")
+for number in range(61):
+    run.step(samples=1)
+if not os.fork():
+    sys.exit()  # a child that ends as a script does
+os.wait()
+"""
+
+
+def test_a_script_that_does_not_finish_its_run_reports_its_last_steps(socket_path: Path) -> None:
+    """At the end of the process the last report and the goodbye are sent, once, and not by a child."""
+    with ListeningSocket(socket_path) as agent:
+        start(UNFINISHED).communicate(timeout=30)
+        lines = agent.lines()
+    assert [line["kind"] for line in lines if line["kind"] != "steps"] == ["hello", "goodbye"]
+    assert sum(line["steps"] for line in steps_of(lines)) == 60
+    assert lines[-1] == {"kind": "goodbye"}
 
 
 def start(script: str) -> subprocess.Popen[bytes]:

@@ -14,10 +14,20 @@ SECOND = 1_000_000_000
 class Facts:
     """A run at some step."""
 
-    name, rank, world_size, attempt, dropped, connected = "a-run", 0, 1, 0, 0, True
+    name, rank, world_size, attempt, dropped = "a-run", 0, 1, 0, 0
 
-    def __init__(self, last_step: int, total_steps: int | None = None, total_samples: int | None = None) -> None:
+    def __init__(
+        self,
+        last_step: int,
+        total_steps: int | None = None,
+        total_samples: int | None = None,
+        *,
+        connected: bool = True,
+        hellos: int = 1,
+        refusal: str = "",
+    ) -> None:
         self.last_step, self.total_steps, self.total_samples = last_step, total_steps, total_samples
+        self.connected, self.hellos, self.refusal = connected, hellos, refusal
 
 
 def second(steps: int, seconds: float, *, samples: float | None = None, wait: float = 0.0) -> Figures:
@@ -99,3 +109,15 @@ def test_the_largest_part_limits_the_run() -> None:
     assert "call kato, 62% of the step" in text
     assert "calls to kato: 10, 250 ms each, 1 errors" in text
     assert isinstance(summary, TrainingSummary)
+
+
+def test_a_run_that_no_agent_knows_of_gives_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The summary names the socket at which no agent listens, or what the agent has answered."""
+    monkeypatch.setenv("FLYBALL_SOCKET", "/nowhere/agent.sock")
+    missing = summarize(Facts(1, connected=False, hellos=0), Progress(0), SECOND)
+    assert str(missing).endswith("not reported: no agent listens at /nowhere/agent.sock")
+    answer = '{"kind":"error","error":"run a-run belongs to another user"}'
+    refused = summarize(Facts(1, connected=False, refusal=answer), Progress(0), SECOND)
+    assert str(refused).endswith("not reported: the agent has refused the run: run a-run belongs to another user")
+    finished = summarize(Facts(1, connected=False), Progress(0), SECOND)
+    assert finished.not_reported == ""

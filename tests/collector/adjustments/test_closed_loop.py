@@ -2,6 +2,9 @@
 
 import json
 
+import msgspec
+from structlog.testing import capture_logs
+
 from flyball.adjustments.register import LOCAL
 from flyball.adjustments.value import AdjustableValue
 from flyball_collector.adjustments.adjustment import AdjustmentState
@@ -141,3 +144,14 @@ async def test_rules_wait_until_the_diagnosis_is_warm() -> None:
     warm = RuleSource(training.fleet.diagnosis, StartUp(), SETTINGS)
     assert warm.proposals(values, (), (), training.now_ns()) is not None
     warm.forget("r")
+
+
+def test_a_misspelt_lever_is_reported_at_the_start() -> None:
+    """A misspelt lever stays in use, so the log names it and those that exist."""
+    fleet = SimulatedFleet()
+    for levers, warned in ((("micro_batch", "pause"), []), (("microbatch",), [["microbatch"]])):
+        settings = msgspec.structs.replace(SETTINGS, disabled_levers=levers)
+        with capture_logs() as logged:
+            RuleSource(fleet.diagnosis, fleet.start_up, settings)
+        assert [each["levers"] for each in logged if each["event"] == "unknown_levers_disabled"] == warned
+        assert all("micro_batch" in each["known"] for each in logged)

@@ -99,6 +99,52 @@ def test_evidence_of_conditions_becomes_facts() -> None:
     assert (found.service_share, found.calls_per_sample) == (0.6, 100.0)
 
 
+def test_ended_runs_do_not_count_for_their_host() -> None:
+    """Ranks of an ended run stay in the table for some minutes, but its wait for input is not that of the next run."""
+    fleet = SimulatedFleet()
+    fleet.set("cpu_busy_ratio", 1.0)
+    for second in range(130):
+        reports = [
+            pb.StepReport(run=run, step=second, steps=1, step_seconds=1.0, data_wait_seconds=wait)
+            for run, wait, end in (("ended", 0.9, 20), ("now", 0.0, 130))
+            if second < end
+        ]
+        fleet.report(*reports)
+        fleet.step()
+    facts = FleetFacts(fleet.view, np.array([np.nan]), np.array([0.0]))
+    assert len(fleet.view.ranks.keys) == 2
+    [found] = facts.situations([active("bottleneck_cpu").event])
+    assert (found.run, found.data_wait_share) == ("now", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("reading", "value", "others"),
+    [("training_workers", 1, 1.4), ("training_processes", 4, None), ("cgroup_cpu_limit_cores", 1, None)],
+)
+def test_the_cpus_of_other_programs_are_known_if_all_trainings_are_watched(
+    reading: str, value: float, others: float | None
+) -> None:
+    """They are what trainings and their workers leave of the busy CPUs, unless a limit or more processes are there."""
+    fleet = SimulatedFleet()
+    readings = {
+        "cpu_busy_ratio": 0.95,
+        "cpu_threads_online": 2,
+        "training_processes": 1,
+    }
+    for name, given in (readings | {reading: value}).items():
+        fleet.set(name, given)
+    for second in range(20):
+        fleet.set("training_cpu_seconds_total", 0.4 * second)
+        fleet.set("training_worker_cpu_seconds_total", 0.1 * second)
+        fleet.step()
+    event = active("bottleneck_cpu", training_delay_ratio=0.3).event
+    [found] = FleetFacts(fleet.view, np.array([np.nan]), np.array([0.0])).situations([event])
+    assert found.ready_share == 0.3
+    assert found.other_cores == (None if others is None else pytest.approx(others, abs=0.02))
+    if others is not None:
+        assert found.own_cores == pytest.approx(0.5, abs=0.01)
+
+
 def test_advice_appears_and_disappears_with_its_condition() -> None:
     """It names host, change and gain; without an active condition there is none."""
     fleet, advisor = waiting_host(), Advisor(AdviceSettings())

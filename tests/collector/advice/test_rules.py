@@ -72,6 +72,7 @@ FIRES: dict[str, Situation] = {
     "more_workers": situation(event("bottleneck_data_wait")),
     "faster_storage": situation(event("bottleneck_disk", io_pressure_full_ratio=0.3)),
     "cheaper_preprocessing": situation(event("bottleneck_cpu"), cpu_busy_share=0.95),
+    "free_cpus": situation(event("bottleneck_cpu"), cores=2.0, own_cores=0.5, other_cores=1.4, ready_share=0.3),
     "resize_workers": situation(event("bottleneck_cpu"), workers=200),
     "batch_calls": situation(event("bottleneck_service", service_ratio=0.6), calls_per_sample=100.0),
     "tune_pool": situation(event("bottleneck_service", service_ratio=0.6), pool_wait_share=0.2),
@@ -129,6 +130,7 @@ NO_ADVICE: dict[str, Situation] = {
     "more_workers": replace(FIRES["more_workers"], waiting_while_idle_share=0.01),
     "faster_storage": replace(FIRES["faster_storage"], gpu_busy_share=1.0),
     "cheaper_preprocessing": replace(FIRES["cheaper_preprocessing"], cpu_busy_share=0.4),
+    "free_cpus": replace(FIRES["free_cpus"], own_cores=1.6, other_cores=0.3),
     "resize_workers": replace(FIRES["resize_workers"], workers=64),
     "batch_calls": replace(FIRES["batch_calls"], calls_per_sample=3.0),
     "tune_pool": replace(FIRES["tune_pool"], pool_wait_share=0.01),
@@ -159,15 +161,24 @@ NO_ADVICE: dict[str, Situation] = {
 @pytest.mark.parametrize(
     ("reason", "change"),
     [
-        ("its control group “/x” (“Slurm job 42, step 0”) reached its memory limit", "--mem"),
-        ("its control group “/x” (“container main of pod a/b”) reached its memory limit", "resources.limits.memory"),
-        ("its control group “/x” (“train.service”) reached its memory limit", "MemoryMax="),
-        ("its control group “/docker/3f” (“container 3f”) reached its memory limit", "--memory"),
-        ("its control group “/x” reached its memory limit", "memory.max"),
+        (
+            "its control group “/x” (“Slurm job 42, step 0”) reached its memory limit",
+            "give Slurm job 42, step 0 more memory (`--mem`",
+        ),
+        (
+            "its control group “/x” (“container main of pod a/b”) reached its memory limit",
+            "request of container main of pod a/b (`resources.limits",
+        ),
+        ("its control group “/x” (“train.service”) reached its memory limit", "raise `MemoryMax=` of train.service"),
+        (
+            "its control group “/docker/3f” (“container 3f”) reached its memory limit",
+            "limit of container 3f (`--memory`)",
+        ),
+        ("its control group “/x” reached its memory limit", "(`memory.max`) of the group"),
     ],
 )
 def test_a_kill_at_a_limit_raises_that_limit(reason: str, change: str) -> None:
-    """The change is that of the group's owner, and no advice claims that the host has too little memory."""
+    """The change names the group's owner, and no advice claims that the host has too little memory."""
     killed = situation(replace(event("oom_kill", limit_of_a_group=1), because=reason))
     advice = advise("raise_memory_limit", killed)
     assert advice is not None

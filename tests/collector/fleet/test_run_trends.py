@@ -129,6 +129,19 @@ def test_ranks_come_and_go() -> None:
     assert trainings.of("tokens_per_second", "early") == [7.0, 7.0]
 
 
+def test_the_last_step_of_a_run_of_some_seconds_is_kept() -> None:
+    """A run that ends before it has a second report leaves its step and its loss, but no rates."""
+    trainings = Trainings()
+    trainings.report(1, run="short", step=60, loss=0.5)
+    for second in range(71):
+        trainings.report(second, run="long")
+        trainings.advance(second)
+    assert trainings.trends.last_step("short") == 60
+    assert trainings.of("loss", "short") == [0.5]
+    assert math.isnan(trainings.of("step_seconds", "short")[0])
+    assert trainings.of("step", "long") == [float(step) for step in range(5, 71, 5)]
+
+
 def test_points_are_kept_for_ten_minutes() -> None:
     """The ring holds the newest ones in order, and a later start of the same run does not show those of the first."""
     trainings = Trainings()

@@ -78,6 +78,21 @@ async def test_what_waits_for_a_person_is_on_the_overview(page: Page) -> None:
 
 
 @browser_needed
+async def test_newer_adjustments_do_not_displace_what_waits(page: Page) -> None:
+    """Proposals come first on the overview, also if more adjustments have ended since than the card reads."""
+    run = await AdjustableTraining().begin()
+    run.play(30)
+    run.propose()
+    for _ in range(24):
+        run.governor.veto(run.governor.propose("r", "micro_batch", 8, who="otto").id, "otto")
+    async with serving(run.parts) as url:
+        await page.goto(url)
+        await expect(page.locator(".adjusted li").first).to_contain_text("waits for approval")
+        await expect(page.locator(".adjusted")).to_contain_text("or more others")
+        await page.goto("about:blank")
+
+
+@browser_needed
 async def test_viewers_see_no_buttons_and_nothing_shows_without_adjustments(page: Page, tmp_path: Path) -> None:
     """A viewer sees the list; on a collector without adjustments there is no section."""
     token, line = new_token(Role.VIEWER, "vera")

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from flyball_collector.adjustments.adjustment import RankAnswer
 from flyball_collector.adjustments.settings import AdjustmentsSettings
 from flyball_collector.http.adjustment_answers import MOST_ANSWERS, adjustment_answer
-from flyball_collector.http.adjustment_testing import AdjustableTraining, some_adjustment
+from flyball_collector.http.adjustment_testing import RANKS, AdjustableTraining, some_adjustment
 from flyball_collector.http.testing import FetchedAnswer, fetch, make_parts, serving
 from flyball_collector.security.tokens import Role, TokensFile, new_token
 from flyball_proto.v1 import adjust_pb2 as pb
@@ -120,7 +120,8 @@ REFUSED: tuple[tuple[str, dict[str, Any], int, str], ...] = (
     ("adjustments", {"run": "r", "name": "worker", "to": 4}, 404, "unknown_value"),
     ("adjustments", {"run": "r", "name": "worker", "to": 4}, 404, "did you mean 'workers'?"),
     ("adjustments", {"run": "r", "name": "workers", "to": 3}, 400, "3 is not a choice of workers expected 1, 2, 4, 8"),
-    ("adjustments", {"run": "r", "name": "workers", "to": True}, 400, "on is not a choice of workers"),
+    ("adjustments", {"run": "r", "name": "workers", "to": True}, 400, "true is not a choice of workers"),
+    ("adjustments", {"run": "r", "name": "workers", "to": "4"}, 400, '"4" is not a choice of workers expected 1, 2, 4'),
     ("adjustments", {"run": "r", "name": "workers", "to": 2}, 409, "is 2 already"),
     ("adjustments", {"run": "r", "name": "compiled", "to": True}, 409, "compiled"),
     ("adjustments", {"run": "nobody", "name": "workers", "to": 4}, 404, "unknown_run"),
@@ -257,12 +258,56 @@ async def test_the_policy_of_a_run_is_set_within_the_limit() -> None:
         assert off["policy"] == "off"
         refused = await post(f"{base}/api/v1/adjustments", run="r", name="workers", to=4)
         assert (refused.status, "off" in refused.json()["error"]["what"]) == (409, True)
-        assert (await fetch(f"{base}/api/v1/runs/r/values")).json()["policy"] == "off"
+        values = (await fetch(f"{base}/api/v1/runs/r/values")).json()
+    assert (values["policy"], values["policy_set"]["policy"], values["policy_set"]["who"]) == (
+        "off", "off", "a local user"
+    )  # fmt: skip
     texts = [each.because for each in run.parts.timeline.recent() if each.kind == "adjustment_decided"]
     assert texts == [
         "a local user set the policy to off",
         "a local user set the policy to auto (limited to ask by adjustments.policy): trusted",
     ]
+
+
+async def test_values_that_nobody_can_change_have_the_reason() -> None:
+    """The operator has disabled the lever, or ranks have not declared it, as on a host whose agent allows none."""
+    settings = AdjustmentsSettings(enabled=True, policy="auto", disabled_levers=("workers",))
+    run = await AdjustableTraining(settings=settings).begin()
+    async with serving(run.parts) as base:
+        first = (await fetch(f"{base}/api/v1/values?run=r")).json()
+        run.governor.host_lost("b")
+        then = (await fetch(f"{base}/api/v1/values?run=r")).json()
+        refused = await post(f"{base}/api/v1/adjustments", run="r", name="micro_batch", to=8)
+    disabled = "the operator has disabled the lever workers"
+    assert [each["refused"] for each in first["values"]] == ["", "", disabled]
+    assert (first["missing_ranks"], then["missing_ranks"]) == ([], [2, 3])
+    assert [each["refused"] for each in then["values"]] == ["not declared by ranks 2, 3"] * 2 + [disabled]
+    assert "ranks 2, 3 declare no adjustable values" in refused.json()["error"]["what"]
+
+
+async def test_the_policy_is_set_while_the_hosts_of_a_run_are_away() -> None:
+    """An operator who wants no more changes need not wait until the agents are back."""
+    run = await AdjustableTraining().begin()
+    run.play(30)
+    run.propose()
+    for host in RANKS:
+        run.governor.host_lost(host)
+    async with serving(run.parts) as base:
+        assert (await post(f"{base}/api/v1/policy", run="r", policy="off")).json()["policy"] == "off"
+    run.declare()
+    assert run.governor.policy("r") == "off"
+
+
+async def test_a_decision_is_listed_before_what_follows_from_it() -> None:
+    """Both have the same time, and the decision comes first, so that a reader sees the cause before the effect."""
+    run = await AdjustableTraining().begin()
+    run.play(30)
+    async with serving(run.parts) as base:
+        await post(f"{base}/api/v1/adjustments", run="r", name="micro_batch", to=8, why="try")
+        found = (await fetch(f"{base}/api/v1/events?run=r&order=oldest")).json()["events"]
+    assert [each["kind"] for each in found if each["kind"].startswith("adjustment_")] == [
+        "adjustment_decided", "adjustment_offered"
+    ]  # fmt: skip
 
 
 async def test_a_collector_without_adjustments_explains_how_to_allow_them() -> None:

@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from flyball_collector.advice.advice import Advice, Effort, Gain, Safety
+from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.http.collector_parts import CollectorParts
-from flyball_collector.http.diagnosis_testing import FULL, GPU, MEMORY, SLOW, claim_again, diagnosed
+from flyball_collector.http.diagnosis_testing import DISK, FULL, GPU, MEMORY, SLOW, claim_again, diagnosed
 from flyball_collector.http.testing import SECOND_NS, WallClock, fetch, serving
+from flyball_collector.http.tried_changes import advice_answers
 from flyball_collector.timeline.entry import entry_of
 from flyball_collector.timeline.live_entries import live_entry
 from flyball_collector.timeline.testing import cleared, make_event
@@ -86,3 +89,17 @@ async def test_the_list_of_runs_and_the_diagnosis_have_the_same_conditions() -> 
     assert (run["conditions"], run["own_conditions"], run["severity"]) == (len(listed), 1, "critical")
     assert [each["kind"] for each in listed if each["run"] == "r"] == [SLOW.kind.name]
     assert {each["gpu"] for each in listed} == {GPU, None}
+
+
+async def test_advice_of_a_condition_that_is_fading_is_marked() -> None:
+    """It has the present confidence of its condition, so that the two do not contradict each other."""
+    parts = diagnosed()
+    advice = Advice(
+        rule="batch_calls", subject=Subject("a"), because="88 % in calls", change="x", gain=Gain(1.1, 1.2),
+        confidence=0.9, effort=Effort.SETTING, safety=Safety.SAFE, source="s", conditions=(DISK.condition,),
+    )  # fmt: skip
+    [before] = advice_answers(parts, [advice])
+    assert (before.because, before.confidence) == ("88 % in calls", 0.9)
+    claim_again(parts, DISK, present=False, confidence=0.2)
+    [after] = advice_answers(parts, [advice])
+    assert (after.because, after.confidence) == ("fading: 88 % in calls", 0.2)

@@ -1,11 +1,13 @@
 """Metrics, service discovery, health checks and the API description."""
 
+import asyncio
 import gzip
 from dataclasses import replace
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from flyball_collector.http.testing import MachineDouble, fetch, make_parts, serving
+from flyball_collector.testing import FlakyStore
 
 
 async def test_the_fleet_and_one_target_parse() -> None:
@@ -65,6 +67,23 @@ async def test_readiness_has_reasons() -> None:
     assert answer.status == 503
     assert answer.json()["reasons"][0] == "store: database is locked"
     assert answer.json()["reasons"][1].startswith("warming")
+
+
+async def test_a_store_that_takes_no_events_is_a_reason() -> None:
+    """Events and decisions wait in memory then, and would be lost with the collector."""
+    store = FlakyStore()
+    parts = make_parts(store)
+    journal = parts.timeline.journal
+    async with asyncio.timeout(60), serving(parts) as url:
+        writing = asyncio.create_task(journal.run())
+        store.down = True
+        journal.add([("note", "1", b"{}")])
+        while not journal.failing:  # noqa: ASYNC110  the journal's own task ends it
+            await asyncio.sleep(0.01)
+        answer = await fetch(f"{url}/readyz")
+        writing.cancel()
+        journal.shut_down()
+    assert (answer.status, answer.json()["reasons"][0][:34]) == (503, "store: no writes of events and adj")
 
 
 async def test_metrics_are_declared_with_unit_and_meaning() -> None:

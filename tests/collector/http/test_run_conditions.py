@@ -8,6 +8,7 @@ from flyball_collector.fleet.runs import RunPhase
 from flyball_collector.http.collector_parts import CollectorParts
 from flyball_collector.http.diagnosis_answers import primary_of
 from flyball_collector.http.run_conditions import ActiveIndex
+from flyball_collector.http.run_lookup import Rank, conditions_of
 from flyball_collector.http.testing import make_parts
 from flyball_collector.timeline.entry import Entry, entry_of
 from flyball_collector.timeline.testing import make_event
@@ -58,6 +59,18 @@ def test_what_happens_on_its_hosts_after_a_run_ended_is_not_counted() -> None:
     seen = parts.fleet.seen_runs(parts.clock(), 30.0)["r"]
     found = ActiveIndex(parts).of_run("r", ["b"], seen._replace(phase=RunPhase.ENDED))
     assert (len(found.own), found.of_hosts) == (2, ())
+
+
+def test_a_run_without_processes_ends_when_its_reports_end() -> None:
+    """While it reports, problems of its hosts are its own; later they are not, if the hosts still report."""
+    parts = with_events()
+    for name in "ab":
+        parts.fleet.ensure(name).received_ns = parts.clock()
+    now = parts.clock() / 1e9
+    for seconds_ago, of_hosts in ((5, 3), (200, 0)):
+        rank: Rank = {"host": "b", "received": now - seconds_ago}
+        found = conditions_of(parts, ActiveIndex(parts), "r", [rank], None)
+        assert (len(found.own), len(found.of_hosts)) == (2, of_hosts)
 
 
 def snapshot(name: str, bottleneck: str, score: float) -> DiagnosisSnapshot:

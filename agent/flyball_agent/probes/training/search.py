@@ -26,7 +26,7 @@ IDLE_SECONDS = 30.0
 """After this time without work, a process is no longer taken for a training."""
 
 LONGEST_PAUSE = 32
-"""Searches between two looks at a process that has never been of interest."""
+"""Searches between two looks at a process that has never been of interest. A young one is looked at again at once."""
 
 EXAMINED_A_SEARCH = 256
 """So many processes are looked at in one search; the others have their turn in the next one."""
@@ -41,6 +41,7 @@ class _Candidate:
     computes: bool = False
     parent: int = 0
     cpu_seconds: float = 0.0
+    noted_at: float = 0.0  # when that was read, in seconds of searching
     cores: float = 0.0  # since the last look
     idle_seconds: float = 0.0
     looks: int = 0
@@ -56,16 +57,18 @@ class TrainingSearch:
     denied: set[int] = field(default_factory=set)
     _known: dict[int, _Candidate] = field(default_factory=dict)
     _searches: int = 0
+    _seconds: float = 0.0  # of all searches
 
     def search(self, seconds: float) -> list[int]:
         """Return the main processes of trainings that work; `seconds` have passed since the last search."""
         pids = self._processes()
         self._searches += 1
+        self._seconds += seconds
         self._known = {pid: known for pid in pids if (known := self._known.get(pid)) is not None}
         self.denied.intersection_update(pids)
         due = [pid for pid in pids if pid not in self._known or self._known[pid].due <= self._searches]
         for pid in due[:EXAMINED_A_SEARCH]:
-            self._look_at(pid, seconds)
+            self._look_at(pid)
         working = {pid: known for pid, known in self._known.items() if known.computes and _works(known)}
         heaviest = max((known.cores for known in working.values()), default=0.0)
         mains = [pid for pid, known in working.items() if known.parent not in working]
@@ -78,20 +81,21 @@ class TrainingSearch:
             return []
         return [int(name) for name in names if name.isdecimal() and int(name) != self.own_pid]
 
-    def _look_at(self, pid: int, seconds: float) -> None:
+    def _look_at(self, pid: int) -> None:
         stat = parse_stat(_read(self.proc_root / str(pid) / "stat", 1024))
         if stat is None:
             return
         known = self._known.get(pid)
         if known is None or known.started_ticks != stat.started_ticks:
-            known = self._known[pid] = _Candidate(stat.started_ticks, parent=stat.parent)
+            known = self._known[pid] = _Candidate(stat.started_ticks, parent=stat.parent, noted_at=self._seconds)
         known.looks += 1
         if not known.computes and stat.cpu_seconds - known.cpu_seconds >= YOUNG_CPU_SECONDS:
             known.computes = stat.parent != _KERNEL_THREADS and self._has_library(pid)
-            known.cpu_seconds = stat.cpu_seconds - (WORKING * seconds if known.computes else 0.0)
-        known.due = self._searches + (1 if known.computes else min(2**known.looks, LONGEST_PAUSE))
+            if not known.computes or known.looks == 1:  # what it used before the first look took an unknown time
+                known.cpu_seconds, known.noted_at = stat.cpu_seconds, self._seconds
+        known.due = self._searches + (1 if known.computes else min(2 ** (known.looks // 2), LONGEST_PAUSE))
         if known.computes:
-            _note_use(known, stat, seconds)
+            _note_use(known, stat, self._seconds)
 
     def _has_library(self, pid: int) -> bool:
         if is_collector(_read(self.proc_root / str(pid) / "cmdline", 1024)):
@@ -113,9 +117,9 @@ def is_collector(command_line: bytes) -> bool:
     return b"flyball-collector" in words or (b"flyball", b"collector") in pairwise(words)
 
 
-def _note_use(known: _Candidate, stat: ProcessCounters, seconds: float) -> None:
-    used = stat.cpu_seconds - known.cpu_seconds
-    known.parent, known.cpu_seconds = stat.parent, stat.cpu_seconds
+def _note_use(known: _Candidate, stat: ProcessCounters, now: float) -> None:
+    used, seconds = stat.cpu_seconds - known.cpu_seconds, now - known.noted_at
+    known.parent, known.cpu_seconds, known.noted_at = stat.parent, stat.cpu_seconds, now
     if seconds > 0:
         known.cores += (used / seconds - known.cores) * (1.0 if not known.cores else 0.5)
     known.idle_seconds = 0.0 if used >= WORKING * seconds else known.idle_seconds + seconds

@@ -6,8 +6,8 @@ from pathlib import Path
 from flyball_agent.probes.training.process import WatchedProcess
 from flyball_agent.probes.training.search import TrainingSearch
 
-FIND_SECONDS = 2.0
-"""Time between two searches for processes and workers."""
+FIND_SECONDS = 1.5
+"""Least time between two searches for processes and workers: of readings each second, it is every other one."""
 
 MOST_MAINS, MOST_WORKERS = 4, 4
 """Processes that are read each second. Ranks of one host are alike, and so are workers of one loader."""

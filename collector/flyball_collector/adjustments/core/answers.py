@@ -71,10 +71,11 @@ def missing_ranks(adjustment: Adjustment) -> list[int]:
 
 
 def reason_against(adjustment: Adjustment) -> str:
-    """Return the reasons of the ranks that refused or aborted, in words."""
+    """Return the reasons of the ranks that refused, in words; of those that aborted only if no rank refused."""
     reasons: dict[tuple[str, str], list[str]] = {}
-    for rank, answer in adjustment.answers.items():
-        if answer.verdict in _AGAINST or answer.verdict == ABORTED:
+    refused = any(each.verdict in _AGAINST for each in adjustment.answers.values())
+    for rank, answer in sorted(adjustment.answers.items(), key=lambda each: int(each[0])):
+        if answer.verdict in (_AGAINST if refused else {ABORTED}):
             reasons.setdefault((_BY[answer.verdict], answer.reason or "no reason given"), []).append(rank)
     return "; ".join(f"{by} {_ranks(ranks)}: {reason}" for (by, reason), ranks in reasons.items())
 

@@ -8,7 +8,7 @@ import msgspec
 
 from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState, Decision
 from flyball_collector.adjustments.core.timing import StepProgress
-from flyball_collector.adjustments.declared.ranks import RunValues
+from flyball_collector.adjustments.declared.ranks import AbleRank, RunValues
 from flyball_collector.adjustments.limits import GOVERNOR
 from flyball_proto.v1 import adjust_pb2 as pb
 
@@ -81,10 +81,35 @@ class RunBook:
     adjustments: dict[str, Adjustment] = field(default_factory=dict)  # the oldest first
     choice: PolicyChoice | None = None
     flight: Flight | None = None
+    waiting: dict[str, Flight] = field(default_factory=dict)  # committed, for the next epoch: the ranks are free again
     watch: Watch | None = None
-    take_back: TakeBack | None = None
+    take_backs: dict[str, TakeBack] = field(default_factory=dict)  # by the adjustment that is taken back
     progress: StepProgress | None = None
     gone_ns: int | None = None  # since when no rank declares values
+    departed: dict[int, RankPlace] = field(default_factory=dict)  # ranks whose process has left the run
+
+    def began_again(self, rank: AbleRank, before: RunValues | None) -> bool:
+        """Return True if a rank declares itself for the first time after a restart. `before`: the ranks so far."""
+        place = RankPlace(rank.host, rank.pid)
+        was = self.departed.pop(rank.rank, place)
+        known = next((each for each in before.ranks if each.rank == rank.rank), None) if before is not None else None
+        if known is not None:
+            was = RankPlace(known.host, known.pid)
+        another = before is not None and (before.attempt, before.group, before.world_size) != (
+            rank.attempt, rank.group, rank.world_size
+        )  # fmt: skip
+        return was != place or another or self._is_over_for(rank, is_back=known is None)
+
+    def _is_over_for(self, rank: AbleRank, *, is_back: bool) -> bool:
+        """Return True if a rank shows that what is in progress belongs to an earlier start, which may be stored.
+
+        A rank that is back behind the step of a change that all have made is another process.
+        """
+        flying = [self.adjustments[each.id] for each in self.flights]
+        watched = [self.watched] if self.watched is not None else []
+        if any(each.attempt != rank.attempt for each in (*flying, *watched)):
+            return True
+        return is_back and any(rank.step < each.at_step for each in watched)
 
     def newest_first(self) -> Iterator[Adjustment]:
         """Yield the adjustments of the run."""
@@ -99,9 +124,39 @@ class RunBook:
         return self.gone_ns is not None and now_ns - self.gone_ns > GONE_SECONDS * 10**9
 
     @property
+    def flights(self) -> list[Flight]:
+        """Return what is offered or committed."""
+        return [*([self.flight] if self.flight is not None else ()), *self.waiting.values()]
+
+    @property
     def in_flight(self) -> Adjustment | None:
-        """Return the adjustment that is offered or committed."""
+        """Return the adjustment about which the ranks decide now."""
         return None if self.flight is None else self.adjustments[self.flight.id]
+
+    def takes_back(self, name: str) -> bool:
+        """Return True if a change of this value is to be taken back."""
+        return any(self.adjustments[each].name == name for each in self.take_backs)
+
+    def waiting_change(self, name: str) -> Adjustment | None:
+        """Return the committed change of a value that waits for the next epoch."""
+        waiting = (self.adjustments[each] for each in self.waiting)
+        return next((each for each in waiting if each.name == name), None)
+
+    def flight_of(self, adjustment: str) -> Flight | None:
+        """Return the flight of an adjustment, if it is offered or committed."""
+        return next((each for each in self.flights if each.id == adjustment), None)
+
+    def land(self, adjustment: str) -> Flight | None:
+        """Remove and return the flight of an adjustment, because nothing more is expected of its ranks."""
+        if self.flight is not None and self.flight.id == adjustment:
+            landed, self.flight = self.flight, None
+            return landed
+        return self.waiting.pop(adjustment, None)
+
+    @property
+    def measured_id(self) -> str:
+        """Return the adjustment whose measured effect decides something; empty if there is none."""
+        return "" if self.watch is None or self.watch.id in self.take_backs else self.watch.id
 
     @property
     def watched(self) -> Adjustment | None:

@@ -12,7 +12,7 @@ from flyball_collector.adjustments.core.policy import policy_in_force
 from flyball_collector.adjustments.core.proposals import Proposals
 from flyball_collector.adjustments.core.take_backs import REPAIR, ROLL_BACK, TakeBacks
 from flyball_collector.adjustments.core.timing import StepProgress
-from flyball_collector.adjustments.declared.ranks import AbleRank, AbleRuns, RunValues
+from flyball_collector.adjustments.declared.ranks import AbleRank, AbleRuns
 from flyball_collector.adjustments.limits import AT_ONCE
 from flyball_collector.adjustments.proposal import Proposal
 from flyball_collector.adjustments.settings import AdjustmentsSettings
@@ -72,7 +72,7 @@ class AdjustmentCore:
             book.adjustments[adjustment.id] = adjustment
             if self.ables.run(adjustment.run) is None:
                 book.gone_ns = now_ns  # until its ranks declare themselves
-            if adjustment.state in _IN_FLIGHT and book.flight is None:
+            if adjustment.state in _IN_FLIGHT:
                 self._flights.recover(book, adjustment, now_ns)
             elif adjustment.state is AdjustmentState.APPLIED and not adjustment.inverse and book.watch is None:
                 book.watch = Watch(adjustment.id, now_ns)
@@ -84,7 +84,7 @@ class AdjustmentCore:
     def _recover_take_back(self, book: RunBook, now_ns: int) -> None:
         """Go on with taking back what was being taken back before a restart."""
         for adjustment in book.in_state(AdjustmentState.APPLIED):
-            if adjustment.inverse and book.take_back is None:
+            if adjustment.inverse and adjustment.id not in book.take_backs:
                 last = adjustment.decisions[-1] if adjustment.decisions else None
                 why = last.why if last is not None else ""
                 self._take_backs.begin(book, adjustment, ROLL_BACK, why, now_ns)
@@ -98,7 +98,7 @@ class AdjustmentCore:
             return False
         book = self._book(rank.run)
         book.gone_ns = None
-        if _restarted(before, rank) or _of_another_attempt(book, rank):
+        if book.began_again(rank, before):
             self._run_over(book, now_ns, "the run was restarted")
         self._flights.able(book, rank, now_ns)
         return True
@@ -107,20 +107,14 @@ class AdjustmentCore:
         """Note that a process has left its run."""
         was_known = self.ables.left(host, message)
         book = self._book(message.run)
-        flying = book.in_flight
-        if flying is None or book.flight is None:
-            if was_known:
-                self._check_gone(book, now_ns)
-            return was_known
-        if not was_known and book.flight.places.get(message.rank) != RankPlace(host, message.pid):
+        place = RankPlace(host, message.pid)
+        if not was_known and not any(each.places.get(message.rank) == place for each in book.flights):
             return False  # of another process; one whose host had no stream meanwhile is not known, but was asked
+        book.departed[message.rank] = place
         self._check_gone(book, now_ns)
-        if flying.state is AdjustmentState.OFFERED and not book.flight.recovering:
-            reason = f"rank {message.rank} has left the run"
-            self._flights.end(book, flying, AdjustmentState.WITHDRAWN, now_ns, reason)
-        elif book.gone_ns is not None:
-            reason = "the run ended before all ranks reported what they did"
-            self._flights.end(book, flying, AdjustmentState.WITHDRAWN, now_ns, reason)
+        self._flights.left(book, message.rank, now_ns)
+        if self.ables.run(message.run) is None:
+            self._proposals.run_left(book, now_ns)
         return True
 
     def host_lost(self, host: str, now_ns: int) -> None:
@@ -213,7 +207,7 @@ class AdjustmentCore:
         book = self._book(adjustment.run)
         if book.watch is None or book.watch.id != adjustment.id:
             return
-        if book.take_back is not None and book.take_back.id == adjustment.id:
+        if adjustment.id in book.take_backs:
             return
         measured = msgspec.structs.replace(book.adjustments[adjustment.id], effect=effect)
         book.watch = None
@@ -235,11 +229,12 @@ class AdjustmentCore:
     def _run_over(self, book: RunBook, now_ns: int, reason: str) -> None:
         """End what was in progress in an attempt that is over: its ranks begin again with their own values."""
         book.progress = None
-        back, watched, flying = book.take_back, book.watched, book.in_flight
-        if back is not None:
-            self._take_backs.end(book, now_ns, f"{back.why}; {reason}")
-        if flying is not None:
-            self._flights.end(book, flying, AdjustmentState.WITHDRAWN, now_ns, reason)
+        book.departed.clear()
+        watched = book.watched
+        for back in list(book.take_backs.values()):
+            self._take_backs.end(book, back, now_ns, f"{back.why}; {reason}")
+        for flight in book.flights:
+            self._flights.end(book, book.adjustments[flight.id], AdjustmentState.WITHDRAWN, now_ns, reason)
         if watched is not None and book.watch is not None:
             survived = self.outbox.change(book, watched, now_ns, "not_survived", why=reason)
             book.watch = None
@@ -261,16 +256,16 @@ class AdjustmentCore:
         applied = self.outbox.change(book, adjustment, now_ns, "applied", state=AdjustmentState.APPLIED)
         if adjustment.inverse_of:
             self.outbox.finish(book, applied, AdjustmentState.KEPT, now_ns, "", what="keep")
-            self._take_backs.applied(book, now_ns)
+            self._take_backs.applied(book, adjustment, now_ns)
             return
-        if book.watch is not None:
-            reason = "another change was made before its effect was measured"
-            self._end_watch(book, AdjustmentState.KEPT, now_ns, reason)
+        self._take_backs.replaced(book, adjustment, now_ns)
         if adjustment.when == "restart":
             self.outbox.finish(book, applied, AdjustmentState.KEPT, now_ns, "kept for the next start", what="keep")
         elif adjustment.lever in AT_ONCE:
             self.outbox.finish(book, applied, AdjustmentState.KEPT, now_ns, "its effect is not measured", what="keep")
         else:
+            reason = "another change was made before its effect was measured"
+            self._end_watch(book, AdjustmentState.KEPT, now_ns, reason)
             book.watch = Watch(adjustment.id, now_ns)
             self.outbox.changed.append(applied)  # with the reports before it, now that it is watched
 
@@ -281,20 +276,5 @@ class AdjustmentCore:
                 self.ables.set_value(book.run, int(rank), adjustment.name, answer.observed, answer.step)
         if adjustment.inverse_of:
             self._take_backs.not_applied(book, adjustment, now_ns)
-        elif adjustment.state is AdjustmentState.FAILED and book.take_back is None:
+        elif adjustment.state is AdjustmentState.FAILED and adjustment.id not in book.take_backs:
             self._take_backs.begin(book, adjustment, REPAIR, adjustment.reason, now_ns)
-
-
-def _restarted(before: RunValues | None, rank: AbleRank) -> bool:
-    """Return True if a rank declares itself for the first time after a restart of the run."""
-    if before is None:
-        return False
-    known = next((each for each in before.ranks if each.rank == rank.rank), None)
-    if known is not None and (known.host, known.pid) != (rank.host, rank.pid):
-        return True
-    return (before.attempt, before.group, before.world_size) != (rank.attempt, rank.group, rank.world_size)
-
-
-def _of_another_attempt(book: RunBook, rank: AbleRank) -> bool:
-    """Return True if something in progress belongs to an earlier attempt: it was loaded from the store."""
-    return any(each is not None and each.attempt != rank.attempt for each in (book.in_flight, book.watched))

@@ -9,9 +9,9 @@ from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState
 from flyball_collector.adjustments.core import answers
 from flyball_collector.adjustments.core.answers import Outcome
 from flyball_collector.adjustments.core.book import Flight, FollowUps, RankPlace, RunBook
-from flyball_collector.adjustments.core.offer_checks import Checked, NotPossible
+from flyball_collector.adjustments.core.offer_checks import EPOCH, Checked, NotPossible, waits_text
 from flyball_collector.adjustments.core.offer_messages import commit_message, offer_message, withdraw_message
-from flyball_collector.adjustments.core.rank_outcomes import shown_answer, some_ranks, split_reason
+from flyball_collector.adjustments.core.rank_outcomes import shown_answer, some_ranks, split_reason, unchanged_reason
 from flyball_collector.adjustments.core.timing import first_step, prepare_seconds
 from flyball_collector.adjustments.declared.ranks import AbleRank, RunValues
 from flyball_collector.adjustments.limits import GOVERNOR
@@ -50,6 +50,8 @@ class Flights:
             raise NotPossible(f"no rank of run {book.run!r} declares adjustable values")
         if book.flight is not None:
             raise NotPossible(f"adjustment {book.flight.id} is in progress; only one at a time is offered to a run")
+        if (waiting := book.waiting_change(adjustment.name)) is not None:
+            raise NotPossible(waits_text(waiting))
         progress = book.progress_of(values)
         at_step = first_step(progress, now_ns)
         if at_step is None or progress.step_seconds is None:
@@ -87,26 +89,37 @@ class Flights:
 
     def take(self, book: RunBook, adjustment: Adjustment, host: str, rank: int, pid: int, answer: RankAnswer) -> bool:
         """Take the answer of a rank. Return False if it is not from the process that has to answer."""
-        flight = book.flight
+        flight = book.flight_of(adjustment.id)
         if not 0 <= rank < adjustment.ranks or host not in adjustment.hosts:
             return False
-        if flight is None or flight.id != adjustment.id:
+        if flight is None:
             return self._take_late(book, adjustment, rank, answer)
         if answer.verdict == answers.REFUSED and not pid:  # the agent's own refusal, for all ranks of the host
             rank = next((each for each, place in flight.places.items() if place.host == host), rank)
         elif (place := flight.places.get(rank)) is not None and place != RankPlace(host, pid):
             return False
-        self._note(book, adjustment, rank, answer)
+        self._note(book, flight, adjustment, rank, answer)
         return True
 
     def able(self, book: RunBook, rank: AbleRank, now_ns: int) -> None:
-        """Take what a rank declares while an offer is under way: it may show what became of it, or need it again."""
-        flight, adjustment = book.flight, book.in_flight
-        if flight is None or adjustment is None:
-            return
+        """Take what a rank declares while offers are under way: it may show what became of them, or need them again."""
+        for flight in book.flights:
+            self._able(book, flight, book.adjustments[flight.id], rank, now_ns)
+
+    def left(self, book: RunBook, rank: int, now_ns: int) -> None:
+        """Take that a rank has left its run."""
+        for flight in book.flights:
+            adjustment = book.adjustments[flight.id]
+            if adjustment.state is AdjustmentState.OFFERED and not flight.recovering:
+                self.end(book, adjustment, AdjustmentState.WITHDRAWN, now_ns, f"rank {rank} has left the run")
+            elif book.gone_ns is not None:
+                reason = "the run ended before all ranks reported what they did"
+                self.end(book, adjustment, AdjustmentState.WITHDRAWN, now_ns, reason)
+
+    def _able(self, book: RunBook, flight: Flight, adjustment: Adjustment, rank: AbleRank, now_ns: int) -> None:
         flight.one_decides = flight.one_decides or rank.register != "none"
         if rank.rank not in flight.had_it and (answer := shown_answer(adjustment, flight, rank, now_ns)) is not None:
-            self._note(book, adjustment, rank.rank, answer)
+            self._note(book, flight, adjustment, rank.rank, answer)
             return
         known = adjustment.answers.get(str(rank.rank))
         if flight.recovering:
@@ -131,19 +144,21 @@ class Flights:
         what: str = "",
     ) -> None:
         """End an offer that was not applied: withdraw it from all ranks."""
-        book.flight = None
+        book.land(adjustment.id)
         ended = self.outbox.finish(book, adjustment, state, now_ns, reason, who=who, what=what)
         self.outbox.send(ended.hosts, withdraw_message(self._of_this_term(ended), reason))
         self.not_applied(book, ended, now_ns)
 
     def tick(self, book: RunBook, now_ns: int) -> None:
         """End what takes too long."""
+        if book.gone_for_long(now_ns):
+            for each in book.flights:
+                reason = "the run no longer declares values"
+                self.end(book, book.adjustments[each.id], AdjustmentState.WITHDRAWN, now_ns, reason)
         flight, adjustment = book.flight, book.in_flight
         if flight is None or adjustment is None:
             return
-        if book.gone_for_long(now_ns):
-            self.end(book, adjustment, AdjustmentState.WITHDRAWN, now_ns, "the run no longer declares values")
-        elif adjustment.state is AdjustmentState.OFFERED and now_ns > flight.prepare_by_ns:
+        if adjustment.state is AdjustmentState.OFFERED and now_ns > flight.prepare_by_ns:
             if flight.recovering:
                 self._end_by_what_is_known(book, adjustment, now_ns)
             else:
@@ -153,19 +168,24 @@ class Flights:
         elif flight.recovering and now_ns - flight.asked_ns >= WITHDRAW_EVERY_SECONDS * _SECOND:
             flight.asked_ns = now_ns
             self._withdraw_again(adjustment.hosts, adjustment)
-        elif adjustment.state is AdjustmentState.COMMITTED and adjustment.when == "step":
+        elif adjustment.state is AdjustmentState.COMMITTED and adjustment.when == EPOCH:
+            _let_wait(book, flight, adjustment)
+        elif adjustment.state is AdjustmentState.COMMITTED:
             self._watch_step(book, flight, adjustment, now_ns)
 
     def recover(self, book: RunBook, adjustment: Adjustment, now_ns: int) -> None:
         """Go on with an offer from before a restart of the collector. It may have been committed at the last moment."""
         recovering = adjustment.state is AdjustmentState.OFFERED
         until = now_ns + int(RECOVER_SECONDS * _SECOND)
-        book.flight = Flight(adjustment.id, now_ns, until, recovering=recovering)
+        flight = Flight(adjustment.id, now_ns, until, recovering=recovering)
+        if adjustment.state is AdjustmentState.COMMITTED and adjustment.when == EPOCH:
+            book.waiting[adjustment.id] = flight
+        elif book.flight is None:
+            book.flight = flight
 
-    def _note(self, book: RunBook, adjustment: Adjustment, rank: int, answer: RankAnswer) -> None:
-        flight = book.flight
+    def _note(self, book: RunBook, flight: Flight, adjustment: Adjustment, rank: int, answer: RankAnswer) -> None:
         updated = answers.with_answer(adjustment, rank, answer)
-        if updated is None or flight is None:
+        if updated is None:
             return
         updated = self.outbox.put(book, msgspec.structs.replace(updated, changed_ns=answer.time_ns))
         if flight.recovering:
@@ -205,15 +225,15 @@ class Flights:
             case Outcome.ABORTED:
                 vetoed = any(each.verdict == answers.VETO for each in adjustment.answers.values())
                 state = AdjustmentState.VETOED if vetoed else AdjustmentState.ABORTED
-                self.end(book, adjustment, state, now_ns, against or "no rank could apply it")
+                self.end(book, adjustment, state, now_ns, against or unchanged_reason(adjustment))
             case Outcome.APPLIED:
-                book.flight = None
+                book.land(adjustment.id)
                 self.applied(book, adjustment, now_ns)
             case Outcome.SPLIT:
                 self._fail(book, adjustment, now_ns, split_reason(adjustment))
 
     def _fail(self, book: RunBook, adjustment: Adjustment, now_ns: int, reason: str) -> None:
-        flight, book.flight = book.flight, None
+        flight = book.land(adjustment.id)
         failed = self.outbox.finish(book, adjustment, AdjustmentState.FAILED, now_ns, reason, what="fail")
         if flight is None or flight.agreeing:
             self.outbox.loud.append(failed)
@@ -256,6 +276,13 @@ class Flights:
 
     def _of_this_term(self, adjustment: Adjustment) -> Adjustment:
         return msgspec.structs.replace(adjustment, term=self.term)
+
+
+def _let_wait(book: RunBook, flight: Flight, adjustment: Adjustment) -> None:
+    """Let a change wait for its epoch once its step has passed. An epoch may last for days; other changes go on."""
+    if book.progress is not None and book.progress.step > adjustment.at_step + 1:
+        book.flight = None
+        book.waiting[adjustment.id] = flight
 
 
 def _ranks_of(flight: Flight, host: str) -> list[int]:

@@ -4,13 +4,23 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from flyball_collector.adjustments.adjustment import Value
+from flyball_collector.adjustments.adjustment import Adjustment, Value
 from flyball_collector.adjustments.declared.ranks import RankValue, RunValues
 from flyball_collector.adjustments.values import same_value, value_text
+
+_SHOWN_RANKS = 8
+
+EPOCH = "epoch"
+"""When a value changes that takes effect as an epoch begins."""
 
 
 class NotPossible(Exception):
     """A change that the ranks cannot make. The message has the reason."""
+
+
+def waits_text(adjustment: Adjustment) -> str:
+    """Return why the value of a change that waits for its epoch cannot be changed again."""
+    return f"adjustment {adjustment.id} of {adjustment.name!r} takes effect when the next epoch begins; undo it then"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +31,7 @@ class Checked:
     value_from: Value  # of most ranks that have another one than the new one
     safety: int
     when: str
+    hosts: tuple[str, ...]
     values_from: dict[str, Value] = field(default_factory=dict)  # by rank, if they differ
 
 
@@ -35,7 +46,7 @@ def check(
     if values is None:
         raise NotPossible(f"no rank of run {run!r} declares adjustable values")
     if not values.is_complete:
-        raise NotPossible(f"{len(values.ranks)} of the {values.world_size} ranks of {run!r} declare adjustable values")
+        raise NotPossible(_missing_text(values))
     declared = values.of(name)
     if not declared:
         known = ", ".join(values.names) or "none"
@@ -55,7 +66,18 @@ def check(
     first = declared[0]
     differ = any(not same_value(each.value, first.value) for each in declared.values())
     values_from = {str(rank): each.value for rank, each in declared.items()} if differ else {}
-    return Checked(first, _common_value(declared, name, wanted), safety, first.when, values_from)
+    return Checked(first, _common_value(declared, name, wanted), safety, first.when, values.hosts, values_from)
+
+
+def _missing_text(values: RunValues) -> str:
+    """Return which ranks declare nothing, and what may be the reason."""
+    missing = values.missing
+    shown = ", ".join(map(str, missing[:_SHOWN_RANKS])) + (", …" if len(missing) > _SHOWN_RANKS else "")
+    who = f"rank {shown} declares" if len(missing) == 1 else f"ranks {shown} declare"
+    return (
+        f"{who} no adjustable values, of {values.world_size} ranks of {values.run!r}; "
+        "does the agent of each host allow adjustments (adjustments.enabled, adjustments.hosts)?"
+    )
 
 
 def _check_rank(rank: int, value: RankValue, to: Value) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState, Decision, Value
 from flyball_collector.adjustments.core.book import FollowUps, RunBook
 from flyball_collector.adjustments.core.flights import Flights
-from flyball_collector.adjustments.core.offer_checks import Checked, NotPossible, check
+from flyball_collector.adjustments.core.offer_checks import Checked, NotPossible, check, waits_text
 from flyball_collector.adjustments.core.policy import Permission, permission
 from flyball_collector.adjustments.core.take_backs import TakeBacks
 from flyball_collector.adjustments.declared.ranks import AbleRuns
@@ -35,9 +35,13 @@ class Proposals:
         """Return why a rule must not change this now; empty if it may."""
         if policy == "off":
             return "the policy of the run is off"
-        if book.flight is not None or book.take_back is not None:
+        if (waiting := book.waiting_change(proposal.name)) is not None:
+            return waits_text(waiting)
+        if book.flight is not None:
             return "another change is in progress"
-        if book.watch is not None and not (proposal.protects or proposal.lever in AT_ONCE):
+        if book.takes_back(proposal.name):
+            return "its last change is to be taken back"
+        if book.measured_id and not (proposal.protects or proposal.lever in AT_ONCE):
             return "the effect of another change is being measured"
         return why_not_now(
             list(book.newest_first()),
@@ -63,9 +67,11 @@ class Proposals:
         waiting = [each for each in book.in_state(AdjustmentState.PROPOSED) if each.name == proposal.name]
         if allowed is Permission.ASK and any(same_value(each.value_to, proposal.to) for each in waiting):
             return None
+        adjustment = self._of_proposal(proposal, checked, safety, now_ns)
         for each in waiting:
-            self.outbox.finish(book, each, AdjustmentState.WITHDRAWN, now_ns, "replaced by a newer proposal")
-        adjustment = self.outbox.put(book, self._of_proposal(proposal, checked, safety, now_ns))
+            reason = f"replaced by the newer proposal {adjustment.id}"
+            self.outbox.finish(book, each, AdjustmentState.WITHDRAWN, now_ns, reason)
+        self.outbox.put(book, adjustment)
         if allowed is not Permission.YES:
             return adjustment
         try:
@@ -91,6 +97,11 @@ class Proposals:
                 reason = "the run no longer declares values"
                 self.outbox.finish(book, each, AdjustmentState.WITHDRAWN, now_ns, reason)
 
+    def run_left(self, book: RunBook, now_ns: int) -> None:
+        """Withdraw what waits for a person in a run that the last rank has left."""
+        for each in book.in_state(AdjustmentState.PROPOSED):
+            self.outbox.finish(book, each, AdjustmentState.WITHDRAWN, now_ns, "its ranks have left the run")
+
     # --- people: they raise NotPossible ---
 
     def by_person(self, book: RunBook, name: str, to: Value, who: str, why: str, now_ns: int) -> Adjustment:
@@ -100,13 +111,14 @@ class Proposals:
             raise NotPossible(
                 f"the operator has disabled the lever {checked.value.lever} (adjustments.disabled_levers)"
             )
-        self._check_free(book, checked.value.lever)
+        self._check_free(book, name, checked.value.lever)
         adjustment = Adjustment(
             id=self.new_id(),
             run=book.run,
             attempt=0,
             name=name,
             lever=checked.value.lever,
+            hosts=checked.hosts,
             value_from=checked.value_from,
             values_from=checked.values_from,
             value_to=to,
@@ -123,9 +135,11 @@ class Proposals:
     def approve(self, book: RunBook, adjustment: Adjustment, who: str, why: str, now_ns: int) -> Adjustment:
         """Offer a proposed adjustment."""
         if adjustment.state is not AdjustmentState.PROPOSED:
-            raise NotPossible(f"adjustment {adjustment.id} does not wait for approval; it is {adjustment.state.value}")
+            why = f": {adjustment.reason}" if adjustment.is_over and adjustment.reason else ""
+            state = f"{adjustment.state.value}{why}"
+            raise NotPossible(f"adjustment {adjustment.id} does not wait for approval; it is {state}")
         checked = check(self.ables.run(book.run), book.run, adjustment.name, adjustment.value_to)
-        self._check_free(book, adjustment.lever)
+        self._check_free(book, adjustment.name, adjustment.lever)
         if not same_value(checked.value_from, adjustment.value_from):
             now = value_text(checked.value_from)
             raise NotPossible(f"{adjustment.name!r} is {now} now; the proposal was made for another value")
@@ -139,6 +153,8 @@ class Proposals:
         reason = f"vetoed by {who}" + (f": {why}" if why else "")
         if adjustment.state is AdjustmentState.PROPOSED:
             return self.outbox.finish(book, adjustment, AdjustmentState.VETOED, now_ns, reason, who=who, what="veto")
+        if adjustment.id in book.waiting:
+            raise NotPossible(waits_text(adjustment))
         if adjustment.state is AdjustmentState.COMMITTED:
             raise NotPossible(
                 f"adjustment {adjustment.id} is committed at step {adjustment.at_step}; undo it afterwards"
@@ -146,20 +162,20 @@ class Proposals:
         if adjustment.state is not AdjustmentState.OFFERED or book.flight is None or book.flight.recovering:
             raise NotPossible(f"adjustment {adjustment.id} is {adjustment.state.value}; an applied one can be undone")
         if adjustment.inverse_of:
-            self.take_backs.give_up(book, reason, now_ns, who=who)
+            self.take_backs.give_up(book, adjustment.inverse_of, reason, now_ns, who=who)
         self.flights.end(book, adjustment, AdjustmentState.VETOED, now_ns, reason, who=who, what="veto")
         return book.adjustments[adjustment.id]
 
     # --- helpers ---
 
-    def _check_free(self, book: RunBook, lever: str) -> None:
-        if book.flight is not None or book.take_back is not None:
+    def _check_free(self, book: RunBook, name: str, lever: str) -> None:
+        if (waiting := book.waiting_change(name)) is not None:
+            raise NotPossible(waits_text(waiting))
+        if book.flight is not None:
             raise NotPossible(f"another change of run {book.run!r} is in progress; try again in some seconds")
-        if book.watch is not None and lever not in AT_ONCE:
-            text = (
-                f"the effect of adjustment {book.watch.id} is being measured; wait until it is over, or undo it first"
-            )
-            raise NotPossible(text)
+        if book.measured_id and lever not in AT_ONCE:
+            text = f"the effect of adjustment {book.measured_id} is being measured"
+            raise NotPossible(f"{text}; wait until it is over, or undo it first")
 
     def _offer(self, book: RunBook, adjustment: Adjustment, checked: Checked, now_ns: int) -> Adjustment:
         """Offer it, or end it and raise `NotPossible`."""
@@ -176,6 +192,7 @@ class Proposals:
             attempt=0,
             name=proposal.name,
             lever=proposal.lever,
+            hosts=checked.hosts,
             value_from=checked.value_from,
             values_from=checked.values_from,
             value_to=proposal.to,

@@ -4,7 +4,7 @@ from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState
 from flyball_collector.adjustments.core import answers
 from flyball_collector.adjustments.core.book import Flight
 from flyball_collector.adjustments.declared.ranks import AbleRank
-from flyball_collector.adjustments.values import same_value
+from flyball_collector.adjustments.values import same_value, value_text
 
 
 def shown_answer(adjustment: Adjustment, flight: Flight, rank: AbleRank, now_ns: int) -> RankAnswer | None:
@@ -28,7 +28,11 @@ def shown_answer(adjustment: Adjustment, flight: Flight, rank: AbleRank, now_ns:
 
 
 def split_reason(adjustment: Adjustment) -> str:
-    """Return which ranks have applied a change alone, in words."""
+    """Return which ranks have applied a change alone, or which value they have instead, in words."""
+    observed = [each.observed for each in adjustment.answers.values() if each.observed is not None]
+    if len(observed) >= adjustment.ranks and all(same_value(each, observed[0]) for each in observed):
+        who = "the rank observes" if adjustment.ranks == 1 else "all ranks observe"
+        return f"{who} {value_text(observed[0])} instead of {value_text(adjustment.value_to)}"
     applied = [
         rank
         for rank, each in adjustment.answers.items()
@@ -43,7 +47,13 @@ def split_reason(adjustment: Adjustment) -> str:
     )
 
 
+def unchanged_reason(adjustment: Adjustment) -> str:
+    """Return why all ranks have the old value although they tried the change, in words."""
+    why = next((each.reason for each in adjustment.answers.values() if each.reason), "")
+    return "all ranks still have the old value" + (f": {why}" if why else "")
+
+
 def some_ranks(ranks: list[int]) -> str:
     """Return some ranks in words."""
-    shown = ", ".join(map(str, ranks[:4])) + (", …" if len(ranks) > 4 else "")
+    shown = ", ".join(map(str, sorted(ranks)[:4])) + (", …" if len(ranks) > 4 else "")
     return f"rank {shown}" if len(ranks) == 1 else f"ranks {shown}"

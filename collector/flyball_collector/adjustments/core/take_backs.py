@@ -8,7 +8,7 @@ import msgspec
 from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState, Decision, Value
 from flyball_collector.adjustments.core.book import FollowUps, RunBook, TakeBack
 from flyball_collector.adjustments.core.flights import Flights
-from flyball_collector.adjustments.core.offer_checks import Checked, NotPossible, check
+from flyball_collector.adjustments.core.offer_checks import Checked, NotPossible, check, waits_text
 from flyball_collector.adjustments.declared.ranks import AbleRuns, RunValues
 from flyball_collector.adjustments.limits import GOVERNOR
 from flyball_collector.adjustments.values import same_value, value_text
@@ -34,14 +34,18 @@ class TakeBacks:
 
     def begin(self, book: RunBook, adjustment: Adjustment, what: str, why: str, now_ns: int) -> None:
         """Take an adjustment back as soon as possible. It is tried again if the ranks cannot do it now."""
-        book.take_back = TakeBack(adjustment.id, what, GOVERNOR, why, next_ns=now_ns)
+        book.take_backs[adjustment.id] = TakeBack(adjustment.id, what, GOVERNOR, why, next_ns=now_ns)
         self.tick(book, now_ns)
 
     def undo(self, book: RunBook, adjustment: Adjustment, who: str, why: str, now_ns: int) -> Adjustment:
         """Offer the inverse at once because a person asks for it. Return the inverse. Raise `NotPossible`."""
         if adjustment.state not in _CAN_BE_UNDONE or adjustment.inverse_of:
             raise NotPossible(f"adjustment {adjustment.id} cannot be undone; it is {adjustment.state.value}")
-        if book.flight is not None or book.take_back is not None:
+        if (waiting := book.waiting_change(adjustment.name)) is not None:
+            raise NotPossible(waits_text(waiting))
+        if adjustment.id in book.take_backs:
+            raise NotPossible(f"adjustment {adjustment.id} is being taken back already")
+        if book.flight is not None:
             raise NotPossible(f"another change of run {book.run!r} is in progress; try again in some seconds")
         values = self.ables.run(book.run)
         checked = check(values, book.run, adjustment.name, adjustment.value_from, adjustment.values_from)
@@ -50,44 +54,59 @@ class TakeBacks:
             raise NotPossible(f"{adjustment.name!r} has been changed since; it is {value_text(changed)}")
         back = TakeBack(adjustment.id, UNDO, who, why)
         inverse = self._offer(book, adjustment, back, values, checked, now_ns)
-        book.take_back = back
+        book.take_backs[adjustment.id] = back
         return inverse
 
     def tick(self, book: RunBook, now_ns: int) -> None:
         """Try what is due."""
-        back = book.take_back
-        if back is None or book.flight is not None or now_ns < back.next_ns:
-            return
-        adjustment, values = book.adjustments[back.id], self.ables.run(book.run)
+        for back in list(book.take_backs.values()):
+            adjustment = book.adjustments[back.id]
+            if book.flight is None and now_ns >= back.next_ns and book.waiting_change(adjustment.name) is None:
+                self._tick(book, adjustment, back, now_ns)
+
+    def _tick(self, book: RunBook, adjustment: Adjustment, back: TakeBack, now_ns: int) -> None:
+        values = self.ables.run(book.run)
         if values is None:
             if book.gone_for_long(now_ns):
-                self.end(book, now_ns, "the run has ended")
+                self._never_taken_back(book, adjustment, back, now_ns)
         elif _all_have(values, adjustment):
-            self.end(book, now_ns, back.why)
+            self.end(book, back, now_ns, back.why)
         else:
             self._try(book, adjustment, back, values, now_ns)
 
-    def applied(self, book: RunBook, now_ns: int) -> None:
-        """Note that all ranks have applied the inverse."""
-        if book.take_back is not None:
-            self.end(book, now_ns, book.take_back.why)
+    def _never_taken_back(self, book: RunBook, adjustment: Adjustment, back: TakeBack, now_ns: int) -> None:
+        """Note that the run has ended with the change that was to be taken back."""
+        del book.take_backs[back.id]
+        if back.what != REPAIR:
+            reason = f"{back.why}; the run ended before it was taken back"
+            self.outbox.finish(book, adjustment, AdjustmentState.WITHDRAWN, now_ns, reason)
+
+    def applied(self, book: RunBook, inverse: Adjustment, now_ns: int) -> None:
+        """Note that all ranks have applied an inverse."""
+        if (back := book.take_backs.get(inverse.inverse_of)) is not None:
+            self.end(book, back, now_ns, back.why)
+
+    def replaced(self, book: RunBook, adjustment: Adjustment, now_ns: int) -> None:
+        """Note that the value of what was to be taken back has been changed by something else."""
+        for back in list(book.take_backs.values()):
+            if book.adjustments[back.id].name == adjustment.name:
+                self.end(book, back, now_ns, f"{back.why}; replaced by {adjustment.id}")
 
     def not_applied(self, book: RunBook, inverse: Adjustment, now_ns: int) -> None:
         """Note that an inverse was not applied. What a person asked for is not repeated: the person sees the reason."""
-        back = book.take_back
+        back = book.take_backs.get(inverse.inverse_of)
         if back is None:
             return
         if back.what == UNDO:
-            book.take_back = None
+            del book.take_backs[back.id]
         else:
             self._later(book, back, inverse.reason, now_ns)
 
-    def give_up(self, book: RunBook, reason: str, now_ns: int, *, who: str = GOVERNOR) -> None:
+    def give_up(self, book: RunBook, id_: str, reason: str, now_ns: int, *, who: str = GOVERNOR) -> None:
         """Leave a change as it is although it should be taken back. Unless a person wants that, a person must know."""
-        back = book.take_back
+        back = book.take_backs.pop(id_, None)
         if back is None:
             return
-        book.take_back = None
         adjustment = book.adjustments[back.id]
         if who != GOVERNOR:  # what a person stops undoing stays as it was, and unequal ranks stay recorded as failed
             if back.what == ROLL_BACK:
@@ -98,10 +117,10 @@ class TakeBacks:
             self.outbox.finish(book, adjustment, AdjustmentState.FAILED, now_ns, text, what="give_up")
         )
 
-    def end(self, book: RunBook, now_ns: int, reason: str) -> None:
+    def end(self, book: RunBook, back: TakeBack, now_ns: int, reason: str) -> None:
         """Note that a change is taken back. Unequal ranks stay recorded as failed."""
-        back, book.take_back = book.take_back, None
-        if back is None or back.what == REPAIR:
+        book.take_backs.pop(back.id, None)
+        if back.what == REPAIR:
             return
         state = AdjustmentState.UNDONE if back.what == UNDO else AdjustmentState.ROLLED_BACK
         if book.watch is not None and book.watch.id == back.id:
@@ -119,7 +138,7 @@ class TakeBacks:
         back.tries += 1
         back.next_ns = now_ns + int(FIRST_WAIT_SECONDS * 2.0 ** (back.tries - 1) * _SECOND)
         if back.tries >= TRIES:
-            self.give_up(book, reason, now_ns)
+            self.give_up(book, back.id, reason, now_ns)
 
     def _offer(
         self,

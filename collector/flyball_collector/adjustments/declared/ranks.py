@@ -93,6 +93,12 @@ class RunValues:
         return [rank.rank for rank in self.ranks] == list(range(self.world_size))
 
     @property
+    def missing(self) -> list[int]:
+        """Return the ranks that declare nothing."""
+        known = {rank.rank for rank in self.ranks}
+        return [rank for rank in range(self.world_size) if rank not in known]
+
+    @property
     def hosts(self) -> tuple[str, ...]:
         """Return the hosts of the ranks."""
         return tuple(dict.fromkeys(rank.host for rank in self.ranks))

@@ -9,6 +9,7 @@ from zlib import crc32
 import structlog
 
 from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState, Value
+from flyball_collector.adjustments.core.book import PolicyChoice
 from flyball_collector.adjustments.core.core import AdjustmentCore
 from flyball_collector.adjustments.declared.ranks import RunValues
 from flyball_collector.adjustments.governor import archive
@@ -17,7 +18,8 @@ from flyball_collector.adjustments.governor.inbox import Inbox
 from flyball_collector.adjustments.governor.measuring import Measuring
 from flyball_collector.adjustments.governor.parts import AdjustAgents, DocumentJournal, NoRules, ProposalSource
 from flyball_collector.adjustments.governor.requests import Requests
-from flyball_collector.adjustments.limits import took_effect
+from flyball_collector.adjustments.limits import AT_ONCE, took_effect
+from flyball_collector.adjustments.proposal import Proposal
 from flyball_collector.adjustments.settings import AdjustmentsSettings
 from flyball_collector.adjustments.situation.run_situation import MemoryFault
 from flyball_collector.fleet.ranks import Ranks
@@ -53,6 +55,7 @@ class Governor:
     ) -> None:
         self.loaded = False
         self._store = store
+        self._journal = journal
         self._clock = clock
         self._rules = rules or NoRules()
         self._keep_ns = int(keep_days * _DAY_NS)
@@ -124,6 +127,11 @@ class Governor:
     def policy(self, run: str) -> str:
         """Return the policy of a run, under the operator's limit: off, ask or auto."""
         return self._core.policy(run)
+
+    def policy_choice(self, run: str) -> PolicyChoice | None:
+        """Return the policy that a person has set for a run."""
+        book = self._core.books.get(run)
+        return book.choice if book is not None else None
 
     def tried(self, run: str) -> list[Adjustment]:
         """Return the adjustments of a run that took effect and are over, the newest first."""
@@ -239,15 +247,19 @@ class Governor:
             return
         self._core.reason_gone(run, [each.name for each in proposals], now_ns)
         for proposal in proposals:
-            if self._core.by_rule(proposal, now_ns) is not None:
+            if self._can_be_recorded(proposal) and self._core.by_rule(proposal, now_ns) is not None:
                 break
+
+    def _can_be_recorded(self, proposal: Proposal) -> bool:
+        """Return False for a change that stays, protects from nothing, and would be forgotten at a restart."""
+        return not self._journal.failing or proposal.protects or proposal.lever in AT_ONCE
 
     def _forget_runs(self) -> None:
         """Forget reports and books of runs that have ended and have nothing to remember."""
         able = set(self._core.ables.runs())
         self._measuring.faults.keep_only(able)
         for run, book in list(self._core.books.items()):
-            if run in able or book.watch is not None or book.flight is not None:
+            if run in able or book.watch is not None or book.flights:
                 continue
             self._measuring.forget(run)
             self._rules.forget(run)

@@ -62,5 +62,9 @@ class NoRules:
 class DocumentJournal(Protocol):
     """Writes documents in order, and again after a failure."""
 
+    @property
+    def failing(self) -> bool:
+        """Return True while the store accepts no writes."""
+
     def add(self, puts: Sequence[Put], forgets: Sequence[Name] = ()) -> None:
         """Queue a change."""

@@ -12,6 +12,7 @@ from flyball_collector.adjustments.governor.delivery import Delivery
 from flyball_collector.adjustments.governor.measuring import Measuring
 from flyball_collector.adjustments.governor.parts import DocumentJournal
 from flyball_collector.adjustments.governor.refusal import AdjustmentRefused
+from flyball_collector.adjustments.limits import AT_ONCE
 from flyball_collector.foreign_text import one_line
 
 LONGEST_WHY = 500
@@ -38,12 +39,14 @@ class Requests:
     def propose(self, run: str, name: str, to: Value, who: str, why: str) -> Adjustment:
         """Offer a change that a person asks for."""
         self._check_policy(run)
+        self._check_store(self._lever_of(run, name))
         return self._made(run, lambda now_ns: self._core.by_person(run, name, to, who, _line(why), now_ns))
 
     def approve(self, adjustment: str, who: str, why: str) -> Adjustment:
         """Offer a proposed adjustment to the ranks."""
         known = self._known(adjustment)
         self._check_policy(known.run)
+        self._check_store(known.lever)
         return self._made(known.run, lambda now_ns: self._core.approve(known, who, _line(why), now_ns))
 
     def veto(self, adjustment: str, who: str, why: str) -> Adjustment:
@@ -73,6 +76,19 @@ class Requests:
         if values is not None and self._core.policy(run) == "off":
             who = "its training" if values.policy == "off" else "the policy"
             raise AdjustmentRefused(f"{who} of run {run!r} allows no adjustments (off)")
+
+    def _check_store(self, lever: str) -> None:
+        """Refuse a change that stays while it could not be recorded: nobody could take it back after a restart."""
+        if self._journal.failing and lever not in AT_ONCE:
+            raise AdjustmentRefused(
+                "the store accepts no writes now, so a change could not be recorded; `/readyz` and the collector's log "
+                "have the reason"
+            )
+
+    def _lever_of(self, run: str, name: str) -> str:
+        values = self._core.ables.run(run)
+        value = values.value(name) if values is not None else None
+        return "" if value is None else value.lever
 
     def _known(self, adjustment: str) -> Adjustment:
         known = self._delivery.find(adjustment)

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 
+import structlog
+
 from flyball_collector.adjustments.adjustment import Adjustment
 from flyball_collector.adjustments.declared.ranks import RunValues
-from flyball_collector.adjustments.limits import applied_ns
+from flyball_collector.adjustments.limits import AT_ONCE, applied_ns
 from flyball_collector.adjustments.proposal import Proposal
+from flyball_collector.adjustments.rules.catalogue import RULES
 from flyball_collector.adjustments.rules.proposer import Proposer
 from flyball_collector.adjustments.rules.service import SERVICE_LEVERS
 from flyball_collector.adjustments.settings import AdjustmentsSettings
@@ -13,6 +16,11 @@ from flyball_collector.adjustments.situation.run_facts import RunFacts
 from flyball_collector.adjustments.situation.run_situation import MemoryFault
 from flyball_collector.engine.engine import Diagnosis
 from flyball_collector.engine.start_up import StartUp
+
+_log = structlog.get_logger(__name__)
+
+LEVERS = AT_ONCE | {rule.lever for rule in RULES}
+"""The standard changes. Scripts may declare others, which only people use."""
 
 USUAL_COOLDOWN_MINUTES = 10.0
 """With a shorter cool-down, findings need not last as long either: a demonstration is over in minutes."""
@@ -28,6 +36,10 @@ class RuleSource:
         self._diagnosis = diagnosis
         self._start_up = start_up
         self._disabled = settings.disabled_levers
+        unknown = [each for each in settings.disabled_levers if each not in LEVERS]
+        if settings.enabled and unknown:
+            remedy = "correct adjustments.disabled_levers, unless scripts declare levers of these names"
+            _log.warning("unknown_levers_disabled", levers=unknown, known=sorted(LEVERS), remedy=remedy)
         self._facts = RunFacts(diagnosis.advisor)
         self._proposer = Proposer(patience=min(1.0, settings.cooldown_minutes / USUAL_COOLDOWN_MINUTES))
 

@@ -51,9 +51,14 @@ class AdjustmentTally:
         self._gains: dict[tuple[str, str], float] = {}
 
     def load(self, adjustments: Iterable[Adjustment]) -> None:
-        """Take adjustments from before a restart. Their outcomes were counted before it."""
+        """Take adjustments from before a restart. Their outcomes were counted before it, so their counters begin at 0.
+
+        Without the 0, the next outcome of a counter would look like the last value before the restart: no increase.
+        """
         for adjustment in sorted(adjustments, key=lambda each: each.changed_ns):
             self._note(adjustment)
+            if adjustment.is_over and not adjustment.inverse_of:
+                self._ended[_ended_key(adjustment)] += 0
 
     def take(self, adjustment: Adjustment) -> None:
         """Take a change of an adjustment."""
@@ -61,7 +66,7 @@ class AdjustmentTally:
         self._note(adjustment)
         is_counted = before is not None and before not in IN_PROGRESS  # a counter cannot take its first outcome back
         if adjustment.is_over and not adjustment.inverse_of and not is_counted:
-            self._ended[adjustment.run, _lever(adjustment), adjustment.state.value] += 1
+            self._ended[_ended_key(adjustment)] += 1
 
     def figures(self, now_ns: int) -> AdjustmentFigures:
         """Return the figures. Gains are those of runs whose adjustments changed within a day."""
@@ -91,6 +96,10 @@ class AdjustmentTally:
             del self._ended[key]
         for pair in [pair for pair in self._gains if pair[0] == run]:
             del self._gains[pair]
+
+
+def _ended_key(adjustment: Adjustment) -> tuple[str, str, str]:
+    return adjustment.run, _lever(adjustment), adjustment.state.value
 
 
 def _lever(adjustment: Adjustment) -> str:

@@ -104,9 +104,8 @@ def _because(adjustment: Adjustment) -> str:
             return f"{change} waits for approval (`flyball adjust approve {adjustment.id}`){_expected(adjustment)}{why}"
         case AdjustmentState.OFFERED:
             ranks = f" to {_ranks(adjustment)}" if adjustment.ranks else ""
-            back = f", to take {adjustment.inverse_of} back" if adjustment.inverse_of else ""
             approved = f", {by}" if by else ""
-            return f"{change} offered{ranks} for step {adjustment.at_step}{back}{approved}{_expected(adjustment)}{why}"
+            return f"{change} offered{ranks} for step {adjustment.at_step}{approved}{_expected(adjustment)}{why}"
         case AdjustmentState.APPLIED:
             ranks = f" by {_ranks(adjustment)}" if adjustment.ranks else ""
             return f"{change} applied{ranks} at step {adjustment.at_step}; its effect is being measured"

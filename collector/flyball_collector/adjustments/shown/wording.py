@@ -15,7 +15,7 @@ _ENDED = {
     AdjustmentState.ROLLED_BACK: "taken back because it did harm",
     AdjustmentState.UNDONE: "taken back by a person",
     AdjustmentState.VETOED: "vetoed",
-    AdjustmentState.ABORTED: "not applied, because a message was late",
+    AdjustmentState.ABORTED: "not applied",
     AdjustmentState.EXPIRED: "expired",
     AdjustmentState.WITHDRAWN: "withdrawn",
     AdjustmentState.FAILED: "failed",

@@ -8,6 +8,8 @@ from flyball_collector.advice.situation import Situation
 from flyball_collector.advice.workers import more_workers
 
 _BUSY = 0.9
+_OTHERS_OF_CORES = 0.25
+_OTHERS_OF_USED = 0.4  # of the busy CPUs: with less, the training itself is what keeps them busy
 
 
 def _waiting(s: Situation, settings: AdviceSettings) -> Gain | None:
@@ -81,6 +83,23 @@ def find_cheaper_preprocessing(s: Situation, settings: AdviceSettings) -> Advice
     )
 
 
+def find_free_cpus(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
+    """Advise to free the CPUs if it is other programs that keep them busy: the training's own work is not too much."""
+    own, others = s.own_cores, s.other_cores
+    if not s.trains or own is None or others is None or s.cores is None:
+        return None
+    if others < _OTHERS_OF_CORES * s.cores or others < _OTHERS_OF_USED * (own + others):
+        return None
+    ready = s.recoverable(s.ready_share)
+    waited = "" if s.ready_share is None else f"; it waited for a CPU {share(s.ready_share)} of the time"
+    return AdviceDraft(
+        because=f"other programs use {others:.1f} of {s.cores:g} CPUs, the training {own:.1f}{waited}",
+        evidence={"other_cores": others, "own_cores": own, "ready_ratio": s.ready_share},
+        change="stop the other programs or move them to another machine, or reserve CPUs for the training (a cpuset)",
+        gain=None if ready is None else removal(ready),
+    )
+
+
 def find_resize_workers(s: Situation, settings: AdviceSettings) -> AdviceDraft | None:
     """Advise fewer workers if there are more than twice as many as cores. (For too few, see `more_workers`.)"""
     if s.workers is None or s.cores is None or s.workers <= 2 * s.cores:
@@ -125,6 +144,16 @@ RULES = (
         safety=Safety.ADVISE,
         source="smdebug's profiler rule on CPU bottlenecks; arXiv 2007.06775 (data stalls)",
         find=find_cheaper_preprocessing,
+        yields_to=("free_cpus",),
+    ),
+    Rule(
+        name="free_cpus",
+        description="Other programs keep the CPUs busy.",
+        kinds=("bottleneck_cpu",),
+        effort=Effort.SETTING,
+        safety=Safety.ADVISE,
+        source="Linux manual pages cpuset(7) and sched(7)",
+        find=find_free_cpus,
     ),
     Rule(
         name="resize_workers",

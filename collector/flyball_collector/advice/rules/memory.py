@@ -1,5 +1,7 @@
 """Memory and disks that run out, leak or slow down work."""
 
+import re
+
 from flyball_collector.advice.advice import Effort, Safety
 from flyball_collector.advice.rule import AdviceDraft, Rule, share
 from flyball_collector.advice.settings import AdviceSettings
@@ -100,22 +102,26 @@ def find_raise_limit(s: Situation, _: AdviceSettings) -> AdviceDraft | None:
     if not events:
         return None
     reason = events[0].because
-    raised = next((change for part, change in _LIMITS if part in reason), "raise the limit (`memory.max`) of the group")
+    owner = found.group(1) if (found := _OWNER.search(reason)) else "the group"
+    raised = next((change for part, change in _LIMITS if part in reason), "raise the limit (`memory.max`) of {}")
     return AdviceDraft(
         because=s.first_reason(events),
         evidence={name: events[0].evidence.get(name) for name in ("limit_bytes", "used_bytes")},
-        change=f"{raised}, or use fewer loader workers and a shorter prefetch",
+        change=f"{raised.format(owner)}, or use fewer loader workers and a shorter prefetch there",
         events=events,
     )
 
 
 _LIMITS = (
-    ("Slurm job", "give the job more memory (`--mem` or `--mem-per-gpu`)"),
-    ("pod ", "raise the container's memory limit and request (`resources.limits.memory`, `resources.requests.memory`)"),
-    (".service", "raise `MemoryMax=` of the unit"),
-    ("container ", "raise the memory limit of the container (`--memory`)"),
+    ("Slurm job", "give {} more memory (`--mem` or `--mem-per-gpu`)"),
+    ("pod ", "raise memory limit and request of {} (`resources.limits.memory`, `resources.requests.memory`)"),
+    (".service", "raise `MemoryMax=` of {}"),
+    ("container ", "raise the memory limit of {} (`--memory`)"),
 )
 """How a limit is raised, by the owner of the group as the condition names it."""
+
+_OWNER = re.compile(r"\(“([^”]+)”\)")
+"""The owner. It is named because the job may be another one than the run that shows the advice."""
 
 
 def _at_a_limit(s: Situation) -> tuple[Event, ...]:

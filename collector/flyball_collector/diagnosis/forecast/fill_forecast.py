@@ -258,7 +258,7 @@ def _fit_rows(
         left = room / slope
         low, high = np.fmin(room / trend.high, left), np.fmax(room / trend.low, left)
     hasty = (left <= rules.haste * interval) & (use >= rules.hasty_level)
-    hasty &= (not rules.hasty_even) | _even(values, _halves(times, values), gain)
+    hasty &= np.isinf(rules.hasty_spread) | _even(values, _halves(times, values), gain, rules.hasty_spread)
     holds = (slope > 0) & (hasty | (use >= rules.level)) & (left * rules.covered <= 1.5 * span)
     holds &= (left <= rules.horizon_seconds) & (newest >= rules.unslowed * third)
     holds &= (trend.low > 0) & (trend.points >= np.minimum(len(values), max(5, len(values) * 3 // 4)))
@@ -292,8 +292,8 @@ def _halves(times: Floats, values: Floats) -> tuple[Floats, Floats]:
     return first, second
 
 
-def _even(values: Floats, halves: tuple[Floats, Floats], gain: Floats) -> Flags:
-    """Return True if no step is less than half of the mean step and the newest steps do not get smaller."""
+def _even(values: Floats, halves: tuple[Floats, Floats], gain: Floats, most: float) -> Flags:
+    """Return True if no step differs by more than this share from the mean step and the newest do not get smaller."""
     steps = np.diff(values, axis=0) * (len(values) - 1)
-    alike = (np.fmin.reduce(steps, axis=0) >= 0.5 * gain) & (steps[-1] >= 0.9 * gain)
+    alike = (np.fmax.reduce(np.abs(steps - gain), axis=0) <= most * gain) & (steps[-1] >= 0.9 * gain)
     return np.asarray(alike & (halves[1] >= 0.95 * halves[0]))

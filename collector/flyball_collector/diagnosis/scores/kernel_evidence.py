@@ -110,12 +110,13 @@ def _most(found: Assessment) -> Floats:
 
 def _cpu(s: Signals, time: MainTime) -> Assessment:
     """Waiting for a CPU while ready to run is the slow-down of computing itself, also under a CPU limit."""
+    left = time.left_for(time.delay)
     return _weigh(
         CPU,
         s,
         time,
-        process=_DELAYED(time.delay),
-        host=_CPU_PRESSURE(s["cpu_some"]),
+        process=_DELAYED(time.delay / left),
+        host=_CPU_PRESSURE(s["cpu_some"] / left),
         level=time.delay,
         sentence="the training was ready to run, but waited for a CPU {:.0f} % of the time",
         evidence={"training_delay_ratio": time.delay, "cpu_pressure_ratio": s["cpu_some"]},
@@ -124,12 +125,13 @@ def _cpu(s: Signals, time: MainTime) -> Assessment:
 
 def _memory(s: Signals, time: MainTime) -> Assessment:
     some, stalled = s["memory_some"], time.disk + time.memory
+    left = time.left_for(stalled)
     return _weigh(
         MEMORY,
         s,
         time,
-        process=_STALLED(stalled / time.undelayed),
-        host=_MEMORY_PRESSURE(some) + _NOT_SWAP(s["swap_in"]),
+        process=_STALLED(stalled / left),
+        host=_MEMORY_PRESSURE(some / left) + _NOT_SWAP(s["swap_in"]),
         level=np.fmax(known_or(0.0, some), np.where(some >= 0.02, stalled, 0.0)),
         sentence="the training waited for memory and its pages {:.0f} % of the time",
         evidence={"training_stalled_ratio": stalled, "memory_pressure_ratio": some},
@@ -142,7 +144,7 @@ def _swap(s: Signals, time: MainTime) -> Assessment:
         SWAP,
         s,
         time,
-        process=_STALLED(stalled / time.undelayed),
+        process=_STALLED(stalled / time.left_for(stalled)),
         host=_SWAPPED_IN(swapped),
         level=np.fmax(known_or(0.0, s["memory_some"]), np.where(swapped >= 1e6, stalled, 0.0)),
         sentence="the training waited for memory and its pages {:.0f} % of the time",
@@ -151,14 +153,13 @@ def _swap(s: Signals, time: MainTime) -> Assessment:
 
 
 def _disk(s: Signals, time: MainTime) -> Assessment:
+    left = time.left_for(time.disk + time.memory)
     return _weigh(
         DISK,
         s,
         time,
-        process=_AT_DISK(time.disk / time.undelayed),
-        host=_IO_PRESSURE(s["io_some"] / time.undelayed)
-        + _DISK_BUSY(s["disk_busy"])
-        + _SHORT_OF_MEMORY(s["memory_some"]),
+        process=_AT_DISK(time.disk / left),
+        host=_IO_PRESSURE(s["io_some"] / left) + _DISK_BUSY(s["disk_busy"]) + _SHORT_OF_MEMORY(s["memory_some"]),
         level=time.disk,
         sentence="the training waited for files {:.0f} % of the time",
         evidence={
@@ -178,7 +179,7 @@ def _network(s: Signals, time: MainTime) -> Assessment:
         NETWORK,
         s,
         time,
-        process=_CALLING(np.maximum(time.calls, time.remote) / time.undelayed),
+        process=_CALLING(np.maximum(time.calls, time.remote) / time.left_for(time.calls + time.remote)),
         host=_FAR(np.fmax(s["latency"], s["least_trip"])) + way + _LOST(s["lost_segments"]),
         level=np.where(s["lost_segments"] > 0.01, time.calls + time.remote, waiting),
         sentence="the training waited for the network {:.0f} % of the time",
@@ -193,7 +194,7 @@ def _service(s: Signals, time: MainTime) -> Assessment:
         SERVICE,
         s,
         time,
-        process=_CALLING(time.calls / time.undelayed),
+        process=_CALLING(time.calls / time.left_for(time.calls)),
         host=_NOT_THE_WAY(time.way) + _CALLS(s["calls"]),
         level=waiting,
         sentence="calls to services took {:.0f} % of the training's time",
@@ -214,7 +215,7 @@ def _data_wait(s: Signals, time: MainTime, others: list[Assessment]) -> Assessme
         DATA_WAIT,
         s,
         time,
-        process=_IDLE(waiting / time.undelayed),
+        process=_IDLE(waiting / time.left_for(np.zeros_like(waiting))),
         host=_SPARE_CPU(s["cpu_busy"]) + _EXPLAINED * explained,
         level=waiting,
         sentence="the main thread of the training waited for other threads or processes {:.0f} % of the time",

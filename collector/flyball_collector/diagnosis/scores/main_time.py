@@ -40,6 +40,9 @@ FAR_SECONDS = 0.001
 DELAYED_ANSWER_SECONDS = 0.06
 """A longer round trip is the network's: the other side acknowledges within 40 ms even if its answer takes longer."""
 
+LEAST_LEFT = 0.2
+"""The time that other waits leave counts as at least this share: a smaller one is not known well enough."""
+
 
 @dataclass(frozen=True, slots=True)
 class MainTime:
@@ -54,9 +57,20 @@ class MainTime:
     others: Floats  # other threads and processes, names, timers
     way: Floats  # the part of the calls that round trips explain
     is_way_unclear: Flags  # TCP measures long round trips, which may be slow answers, and nothing else is known
-    undelayed: Floats  # the share of the time in which no CPU was missing
     are_known: Flags
     are_alone: Flags  # no parts of steps are reported
+
+    @property
+    def waits(self) -> Floats:
+        """The share of the time in which the thread waited for a resource."""
+        return self.delay + self.disk + self.memory + self.remote + self.calls
+
+    def left_for(self, wait: Floats) -> Floats:
+        """Return the share of the time that the waits for other resources leave.
+
+        A wait is weighed against it: of two causes, each takes time in which the other one cannot show.
+        """
+        return np.maximum(1.0 - np.maximum(self.waits - wait, 0.0), LEAST_LEFT)
 
 
 def main_time(s: Signals) -> MainTime | None:
@@ -88,7 +102,6 @@ def _shares(s: Signals, are_known: Flags) -> MainTime:
         others=np.minimum(others * workers["rest"], idle),
         way=_way(s, calls, asking),
         is_way_unclear=np.isnan(s["latency"]) & (s["trip"] - s["least_trip"] >= 2 * FAR_SECONDS),
-        undelayed=np.maximum(1.0 - known_or(0.0, s["main_delay"]), 0.1),
         are_known=are_known,
         are_alone=_report_nothing(s),
     )

@@ -43,7 +43,7 @@ def play(
     tenancies: Mapping[str, pb.Tenancy] | None = None,
     changes: Mapping[int, str] | None = None,
 ) -> tuple[list[Event], Player]:
-    """Play one host for each rank; return the events and the player.
+    """Play one host for each rank; return the events and the player. No detector may have failed.
 
     `changes` are the seconds in which an adjustment has changed a run.
     """
@@ -59,7 +59,7 @@ def play(
     for tick in recorded.ticks:
         tick.tenancy = digests.get(tick.host, 0)
     about = RecordingContext(tenancies={digests[name]: tenancy for name, tenancy in (tenancies or {}).items()})
-    player = Player(replace(recorded, about=about))
+    player = Player(replace(recorded, about=about), events_only=True)
     runs, settings = Runs(), DiagnosisSettings()
     player.diagnosis.detectors = [*peer_detectors(settings.peers, runs), *run_detectors(settings.runs, runs)]
     found: list[Event] = []
@@ -68,6 +68,8 @@ def play(
         second = ticks[0].corrected_ns // 10**9 - EPOCH
         if changes is not None and second in changes:
             player.diagnosis.run_changed(changes[second])
+    if player.diagnosis.failures:
+        raise AssertionError(f"detectors failed: {player.diagnosis.failures}")
     return found, player
 
 

@@ -121,11 +121,16 @@ class Adjustments {
 class RecentAdjustments extends Adjustments {
   constructor() { super("adjustments adjusted"); }
 
+  // Newer adjustments must not displace those that wait for a person.
   async refresh() {
-    this.show(await requestAsOperator("adjustments", { query: { limit: LISTED } }), (answer) => this.draw(answer));
+    const asked = [{ state: "proposed", limit: LISTED }, { limit: LISTED }].map((query) => requestAsOperator("adjustments", { query }));
+    const [waiting, newest] = await Promise.all(asked);
+    const known = new Set(waiting.adjustments.map(({ id }) => id));
+    const adjustments = [...waiting.adjustments, ...newest.adjustments.filter(({ id }) => !known.has(id))];
+    this.show({ ...newest, adjustments, more: waiting.more || newest.more }, (answer) => this.draw(answer));
   }
 
-  draw({ adjustments, may_change: allowed }) {
+  draw({ adjustments, more: others, may_change: allowed }) {
     const recent = adjustments.filter((each) => isRecent(each) && !(each.inverse_of && each.is_over)); // a way back is shown with its change
     if (!recent.length) return [];
     const order = ({ state }) => (state === "proposed" ? 0 : 1);
@@ -134,7 +139,7 @@ class RecentAdjustments extends Adjustments {
     return [element("div", { class: "card" }, element("h3", {}, "Adjustments of running trainings"), element("ul", {}, ...listed.map((each) => element("li", {},
       badge(each.state, stateText(each.state)), element("span", {}, element("b", {}, changeText(each)), " · ", runLink(each.run)),
       element("span", { class: "why" }, each.effect ? `${effectText(each.effect)} ` : "", each.reason || each.because, " ", this.buttons(each, allowed))))),
-      more > 0 ? element("p", { class: "muted small" }, `and ${more} more in the last hour`) : null)];
+      more > 0 ? element("p", { class: "muted small" }, others ? `and ${more} or more others: flyball adjust list` : `and ${more} more in the last hour`) : null)];
   }
 }
 
@@ -162,13 +167,14 @@ class RunAdjustments extends Adjustments {
     ];
   }
 
-  policy({ enabled, policy, limit, requested_policy: requested, may_change: allowed }) {
+  policy({ enabled, policy, limit, requested_policy: requested, policy_set: decided, may_change: allowed }) {
     if (!enabled) return element("p", { class: "muted" }, "Adjustments are off on this collector.");
     const most = POLICIES.indexOf(limit);
     const set = (name) => () => this.ask(`Set the policy to ${name}`, (why) => requestAsOperator("policy", { body: { run: this.run, policy: name, why } }));
     const chips = POLICIES.map((name, index) => element("button", { class: "chip", type: "button", "aria-pressed": String(name === policy), disabled: index > most ? "" : null, title: index > most ? `the collector allows ${limit} at most` : null, onclick: set(name) }, name));
     return element("div", {}, "Policy: ", allowed ? element("span", { class: "chips" }, ...chips) : element("b", {}, policy),
-      requested === null ? element("span", { class: "muted" }, " · no rank declares values now") : null);
+      requested === null ? element("span", { class: "muted" }, " · no rank declares values now") : null,
+      decided ? element("span", { class: "muted" }, ` · ${decided.policy} was set by ${decided.who}, ${moment(decided.time.unix)}${decided.why ? `: ${decided.why}` : ""}`) : null);
   }
 
   row(each, allowed) {
@@ -189,7 +195,8 @@ class RunAdjustments extends Adjustments {
   }
 
   valueRow(each, { enabled, may_change: allowed }) {
-    const blocked = each.blocked.map(({ reason }) => spaced(reason)).join(", ");
+    const reasons = each.blocked.map(({ reason }) => `blocked: ${spaced(reason)}`).join(", ");
+    const refused = each.refused || reasons;
     const now = each.value === null ? each.different.map(({ value, number }) => `${shown(value)} (${number === 1 ? "1 rank" : `${number} ranks`})`).join(", ") : shown(each.value);
     const others = each.choices.filter((choice) => choice !== each.value);
     const select = element("select", { "aria-label": `New value of ${each.name}` }, ...others.map((choice, index) => element("option", { value: index }, shown(choice))));
@@ -197,10 +204,10 @@ class RunAdjustments extends Adjustments {
       const to = others[Number(select.value)];
       this.ask(`Change ${each.name} to ${shown(to)}`, (why) => requestAsOperator("adjustments", { body: { run: this.run, name: each.name, to, why } }));
     };
-    const possible = enabled && allowed && !blocked && others.length;
+    const possible = enabled && allowed && !refused && others.length;
     return [
       each.name, now, each.choices.length ? each.choices.map(shown).join(", ") : "any", `${each.safety}: ${each.safety_meaning}`, each.when,
-      possible ? element("span", {}, select, " ", element("button", { class: "quiet", type: "button", onclick: change }, "Change")) : element("span", { class: "muted" }, blocked ? `blocked: ${blocked}` : ""),
+      possible ? element("span", {}, select, " ", element("button", { class: "quiet", type: "button", onclick: change }, "Change")) : element("span", { class: "muted" }, refused),
     ];
   }
 }

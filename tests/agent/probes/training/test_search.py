@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flyball_agent.probes.training.search import IDLE_SECONDS, TrainingSearch, is_collector
+from flyball_agent.probes.training.search import IDLE_SECONDS, LONGEST_PAUSE, TrainingSearch, is_collector
 
 TICKS = os.sysconf("SC_CLK_TCK")
 TORCH = "7f00-7f01 r-xp 00000000 08:01 1 /usr/lib/python3/dist-packages/torch/lib/libtorch_cpu.so\n"
@@ -57,7 +57,34 @@ def test_a_young_process_is_looked_at_again(tmp_path: Path) -> None:
     machine.run(20, 0.05, NO_LIBRARY)
     assert machine.found() == []
     machine.run(20, 2.0)
-    assert any(machine.found() == [20] for _ in range(4))
+    assert machine.found() == [20]
+
+
+def test_a_training_that_starts_beside_another_one_is_found(tmp_path: Path) -> None:
+    """Its use is measured from the first look on, so it is watched in the second search after it started."""
+    machine = Machine(tmp_path)
+    machine.run(20, 9.0)
+    for search in range(1, 6):
+        machine.run(20, 9.0 + 2.0 * search)
+        assert machine.found() == [20]
+    machine.run(30, 0.05, NO_LIBRARY)
+    machine.run(20, 21.0)
+    assert machine.found() == [20]
+    machine.run(30, 1.5)
+    machine.run(20, 23.0)
+    assert machine.found() == [20, 30]
+
+
+def test_processes_of_no_interest_are_looked_at_less_and_less_often(tmp_path: Path) -> None:
+    """A process that never computes is looked at every other minute, however many there are."""
+    machine = Machine(tmp_path)
+    machine.run(30, 0.05, NO_LIBRARY)
+    for _ in range(70):
+        machine.found()
+    machine.run(30, 9.0)
+    found = [machine.found() for _ in range(LONGEST_PAUSE + 1)]
+    assert [] in found
+    assert found[-1] == [30]
 
 
 def test_light_work_beside_a_training_is_none(tmp_path: Path) -> None:

@@ -88,3 +88,10 @@ def test_the_last_word_of_a_rank_is_not_overwritten() -> None:
 def test_reasons_name_the_ranks() -> None:
     """The reason against an offer has the words of the ranks."""
     assert reason_against(answered(OFFERED, "prepared", "veto")) == "vetoed by rank 1: why1"
+
+
+def test_a_refusal_is_the_reason_and_not_what_followed_from_it() -> None:
+    """Ranks that aborted because another one refused are left out. Ranks are in order of their numbers."""
+    assert reason_against(answered(OFFERED, "aborted", "veto")) == "vetoed by rank 1: why1"
+    same = {rank: RankAnswer(verdict="aborted", reason="late") for rank in ("1", "0")}
+    assert reason_against(msgspec.structs.replace(OFFERED, answers=same)) == "aborted by ranks 0, 1: late"

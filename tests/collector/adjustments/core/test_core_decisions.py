@@ -10,6 +10,7 @@ from flyball_collector.adjustments.core.book import PolicyChoice
 from flyball_collector.adjustments.core.offer_checks import NotPossible
 from flyball_collector.adjustments.core.take_backs import TRIES
 from flyball_collector.adjustments.settings import AdjustmentsSettings
+from flyball_proto.v1 import adjust_pb2 as pb
 from tests.collector.adjustments.core_case import AUTO, RUN, CoreCase, effect, micro_batch, proposal
 
 ASK = AdjustmentsSettings(enabled=True, policy="ask")
@@ -103,11 +104,59 @@ def test_a_proposal_goes_with_its_reason() -> None:
     second = by_rule(case, 4)
     assert first is not None
     assert second is not None
-    assert case.of(first).reason == "replaced by a newer proposal"
+    assert case.of(first).reason == f"replaced by the newer proposal {second.id}"
+    with pytest.raises(NotPossible, match=f"it is withdrawn: replaced by the newer proposal {second.id}"):
+        case.core.approve(case.of(first), "alice", "", case.now)
     case.core.reason_gone(RUN, ["micro_batch"], case.now)
     assert case.state(second) is AdjustmentState.PROPOSED
     case.core.reason_gone(RUN, [], case.now)
     assert case.of(second).reason == "its reason has gone"
+
+
+def test_a_proposal_ends_when_the_last_rank_leaves() -> None:
+    """Nobody is asked about a run that has ended. One rank that leaves, or a host without a stream, ends nothing."""
+    case = CoreCase(2, ASK)
+    proposed = by_rule(case)
+    assert proposed is not None
+    assert proposed.hosts == ("node-0", "node-1")
+    case.core.left("node-1", pb.Left(run=RUN, rank=1, pid=101), case.now)
+    case.core.host_lost("node-0", case.now)
+    assert case.state(proposed) is AdjustmentState.PROPOSED
+    case.declare(0)
+    case.core.left("node-0", pb.Left(run=RUN, rank=0, pid=100), case.now)
+    assert (case.state(proposed), case.of(proposed).reason) == (
+        AdjustmentState.WITHDRAWN,
+        "its ranks have left the run",
+    )
+
+
+@pytest.mark.parametrize("leaving", [(0, 1), (1,)])
+def test_a_change_is_not_measured_in_the_processes_of_a_later_start(leaving: tuple[int, ...]) -> None:
+    """Ranks that left and come back as other processes begin with their own values; the same processes go on."""
+    case = CoreCase()
+    adjustment = case.applied()
+    for rank in leaving:
+        assert case.core.left(f"node-{rank}", pb.Left(run=RUN, rank=rank, pid=100 + rank), case.now)
+        case.declare(rank, micro_batch(8), step=adjustment.at_step)
+    assert case.state(adjustment) is AdjustmentState.APPLIED
+    for rank in leaving:
+        case.core.left(f"node-{rank}", pb.Left(run=RUN, rank=rank, pid=100 + rank), case.now)
+    for rank in leaving:
+        case.declare(rank, micro_batch(16), pid=200 + rank)
+    assert case.of(adjustment).reason == "the run was restarted while its effect was measured"
+    assert case.state(adjustment) is AdjustmentState.WITHDRAWN
+
+
+@pytest.mark.parametrize(("behind", "state"), [(1, "withdrawn"), (0, "applied")])
+def test_a_restart_that_nobody_saw_ends_a_measurement(behind: int, state: str) -> None:
+    """A rank that comes back before the step of the change is another process: the collector or its host was away."""
+    case = CoreCase()
+    adjustment = case.applied()
+    for rank in range(2):
+        case.core.host_lost(f"node-{rank}", case.now)
+    for rank in range(2):
+        case.declare(rank, pid=200 + rank, step=adjustment.at_step - behind)
+    assert case.state(adjustment).value == state
 
 
 def test_an_approval_that_comes_too_late_is_refused() -> None:
@@ -302,7 +351,7 @@ def test_an_undo_can_be_vetoed_too() -> None:
     case.core.veto(inverse, "bob", "", case.now)
     assert case.state(applied) is AdjustmentState.APPLIED
     assert case.core.books[RUN].watched == case.of(applied)
-    assert case.core.books[RUN].take_back is None
+    assert case.core.books[RUN].take_backs == {}
 
 
 def test_a_run_that_ends_while_it_is_taken_back_is_rolled_back() -> None:

@@ -106,7 +106,17 @@ def test_ranks_that_differ_are_a_loud_failure_and_are_made_equal_again() -> None
     assert (repair.inverse_of, repair.value_to, repair.state) == (offered.id, 16, AdjustmentState.OFFERED)
     case.apply(repair)
     assert case.state(offered) is AdjustmentState.FAILED
-    assert case.core.books[RUN].take_back is None
+    assert case.core.books[RUN].take_backs == {}
+
+
+@pytest.mark.parametrize(("world", "who"), [(1, "the rank observes"), (2, "all ranks observe")])
+def test_a_callback_that_observes_another_value_is_named(world: int, who: str) -> None:
+    """Ranks that all have the same other value do not differ: the reason names what they observe."""
+    case = CoreCase(world)
+    offered = case.all_answer(case.ask(), "prepared")
+    failed = case.all_answer(offered, "applied", 4)
+    assert (failed.state, failed.reason) == (AdjustmentState.FAILED, f"{who} 4 instead of 8")
+    assert case.newest().value_to == 16
 
 
 def test_an_answer_that_got_lost_is_seen_in_the_next_declaration() -> None:

@@ -42,7 +42,8 @@ def test_ranks_may_have_different_values() -> None:
     ("found", "to", "text"),
     [
         (None, 8, "no rank of run 'llama' declares"),
-        (values(able(0)), 8, "1 of the 2 ranks"),
+        (values(able(0)), 8, "rank 1 declares no adjustable values, of 2 ranks of 'llama'"),
+        (values(able(2, 40)), 8, "ranks 0, 1, 3, 4, 5, 6, 7, 8, … declare no adjustable values, of 40 ranks"),
         (two(micro_batch(), RankValue("workers", 1)), 8, "rank 1 does not declare"),
         (
             two(micro_batch(), micro_batch(blocked="batch_norm")),

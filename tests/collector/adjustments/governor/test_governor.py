@@ -1,5 +1,9 @@
 """The governor with a store, a fleet and agents' messages."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import msgspec
 import pytest
 
@@ -238,6 +242,52 @@ async def test_nothing_is_offered_before_everything_is_loaded() -> None:
     await case.start()
     case.seconds(6)
     assert set(case.sent.kinds()) == {"offer"}
+
+
+@asynccontextmanager
+async def failing_store(case: GovernorCase, store: FlakyStore) -> AsyncIterator[None]:
+    """Let the journal fail, as on a full disk, until the end of the block."""
+    async with asyncio.timeout(60):
+        writing = asyncio.create_task(case.journal.run())
+        store.down = True
+        case.journal.add([("note", "1", b"{}")])
+        await until_failing(case, True)
+        yield
+        store.down = False
+        await until_failing(case, False)
+        writing.cancel()
+
+
+async def until_failing(case: GovernorCase, failing: bool) -> None:
+    """Wait until the journal fails, or does not fail any more."""
+    while case.journal.failing is not failing:  # noqa: ASYNC110  the journal's own task ends it
+        await asyncio.sleep(0.01)
+
+
+async def test_a_change_that_cannot_be_recorded_is_not_made() -> None:
+    """A restarted collector would not know of it. But a change that was made can be taken back."""
+    store = FlakyStore()
+    case = GovernorCase(store)
+    await case.start()
+    case.seconds(60)
+    applied = case.apply(case.governor.propose(RUN, "micro_batch", 8, who="alice"))
+    async with failing_store(case, store):
+        with pytest.raises(AdjustmentRefused, match="the store accepts no writes now"):
+            case.governor.propose(RUN, "micro_batch", 2, who="alice")
+        assert case.governor.undo(applied.id, "alice").state is AdjustmentState.OFFERED
+
+
+@pytest.mark.parametrize("protects", [False, True])
+async def test_rules_change_only_what_protects_a_run_while_it_cannot_be_recorded(protects: bool) -> None:
+    """A run that runs out of memory is worth more than the record of its change; speed can wait for the store."""
+    store = FlakyStore()
+    case = GovernorCase(store, rules=ProposalsOf(lambda _: [proposal(4, protects=protects)]))
+    await case.start()
+    async with failing_store(case, store):
+        case.seconds(6)
+        assert bool(case.governor.find(state="offered")) is protects
+    case.seconds(6)
+    assert [each.value_to for each in case.governor.find(state="offered")] == [4]
 
 
 async def test_old_adjustments_are_forgotten() -> None:

@@ -89,9 +89,10 @@ def test_a_note_has_what_a_reader_needs() -> None:
     assert offered.because == (
         "micro_batch 16 → 8 offered to 4 ranks for step 240, approved by otto, expected ×1.10 to ×2.00: idle"
     )
-    back = note_of(some_adjustment(AdjustmentState.OFFERED, inverse_of="9f2a", ranks=1, hosts=("a",)))
+    why = "takes 9f2a back: slower"
+    back = note_of(some_adjustment(AdjustmentState.OFFERED, inverse_of="9f2a", because=why, ranks=1, hosts=("a",)))
     assert back is not None
-    assert (back.because, back.host) == ("micro_batch 16 → 8 offered to 1 rank for step 240, to take 9f2a back", "a")
+    assert (back.because, back.host) == (f"micro_batch 16 → 8 offered to 1 rank for step 240: {why}", "a")
     kept = note_of(some_adjustment(effect=faster(1.034)))
     assert kept is not None
     assert kept.because == "micro_batch 16 → 8 kept, +3 % (+1 % … +5 %)"

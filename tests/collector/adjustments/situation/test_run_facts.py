@@ -7,8 +7,11 @@ from flyball_collector.adjustments.situation.run_situation import RunSituation
 from flyball_collector.diagnosis.active_conditions import ActiveCondition
 from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.thermal_slowdown import ThermalSlowdown
+from flyball_collector.diagnosis.health.host_reports import HostReports
+from flyball_collector.diagnosis.health.oom_kill import OomKillDetector
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.engine.testing.hosts import SimulatedFleet
+from flyball_collector.fleet.kill_details import KillDetails, KillLimit
 from flyball_proto.v1 import telemetry_pb2 as pb
 from tests.collector.adjustments.rules.runs import event
 
@@ -201,6 +204,20 @@ def test_conditions_of_a_lost_gpu_stay_with_its_run() -> None:
     assert Subject("a", "GPU-0") in {one.subject for one in active}
     assert facts(fleet, meter).has("thermal_slowdown")
     assert not facts(fleet).has("thermal_slowdown")
+
+
+@pytest.mark.parametrize(("limit", "concerns"), [(KillLimit.GROUP, {"r"}), (KillLimit.HOST, {"r", "other"})])
+def test_a_kill_at_a_groups_limit_concerns_only_the_run_in_that_group(limit: KillLimit, concerns: set[str]) -> None:
+    """Another job that reaches its own limit changes nothing in a run; memory of the host that runs out does."""
+    fleet = SimulatedFleet(OomKillDetector(HostReports()))
+    fleet.set("oom_kills_total", 0)
+    for step in (2, 4, 6):
+        fleet.report(report(step), report(step, "other", pid=8))
+        fleet.step()
+    fleet.add_event("oom_kill", resource="python", kill=KillDetails(limit=limit, process="python", run="r", pid=7))
+    fleet.set("oom_kills_total", 1)
+    fleet.step()
+    assert {run for run in ("r", "other") if facts(fleet, run=run).has("oom_kill")} == concerns
 
 
 def test_advice_about_the_hosts_of_the_run_counts() -> None:

@@ -93,9 +93,9 @@ def test_growth_in_steps_is_reported_one_step_ahead(hours: float, every: float) 
     assert raised[0].seconds_left == pytest.approx(300 * hours, rel=0.2)
 
 
-def test_a_start_in_uneven_steps_raises_no_early_alarm() -> None:
+@pytest.mark.parametrize("steps", [[0.12, 0.05, 0.11, 0.11, 0.12], [0.12, 0.06, 0.1, 0.11, 0.12]])
+def test_a_start_in_uneven_steps_raises_no_early_alarm(steps: list[float]) -> None:
     """Five steps of 5 to 12 % up to 85 %, one a second, may end at any step."""
-    steps = [0.12, 0.05, 0.11, 0.11, 0.12]
     assert play(np.concatenate([np.full(20, 0.34), 0.34 + np.cumsum(steps), np.full(60, 0.85)])) == []
 
 

@@ -5,13 +5,16 @@ They are conformance tests and do not measure accuracy: nothing ran. The reading
 
 import math
 from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from flyball_collector.diagnosis.event import State
+from flyball_collector.diagnosis.event import Event, State
 from flyball_collector.diagnosis.kinds import Group
 from flyball_collector.diagnosis.scores.score_table import table_of
+from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.engine.player import Key, Player, RecordedSample, recording
 from flyball_proto.v1 import telemetry_pb2 as pb
 
@@ -106,11 +109,57 @@ def player_of(data: Callable[[int], Second], seconds: int, every: float = 1.0) -
 
 
 def active_bottlenecks(player: Player) -> set[str]:
-    return {
-        s.kind.name.removeprefix("bottleneck_")
-        for s in player.diagnosis.conditions.active()
-        if s.kind.group is Group.BOTTLENECK
-    }
+    return {event.kind.name.removeprefix("bottleneck_") for event in bottleneck_events(player)}
+
+
+def bottleneck_events(player: Player) -> list[Event]:
+    """Return the newest events of the active bottlenecks."""
+    return [s.event for s in player.diagnosis.conditions.active() if s.kind.group is Group.BOTTLENECK]
+
+
+class FoundOnHost(NamedTuple):
+    """Hold what is active on one of several hosts at the end."""
+
+    active: set[str]
+    primary: str
+    events: list[Event]
+
+
+def diagnosed_hosts(
+    cases: Mapping[str, Callable[[int], Second]], seconds: int = 90, every: float = 1.0
+) -> Mapping[str, FoundOnHost]:
+    """Play hosts side by side, each with a run of its own: a fleet costs little more than one host."""
+    samples = [own_run(every * n, host, *data(n)) for n in range(seconds) for host, data in cases.items()]
+    counters = {key[0] for sample in samples for key in sample.readings if key[0].endswith("_total")}
+    player = Player(recording(samples, counters))
+    for _ in player.play():
+        pass
+    assert player.diagnosis.failures == {}
+    table = table_of(player.diagnosis)
+    assert table is not None
+    found = {host: FoundOnHost(set(), table.primary(table.hosts.places[Subject(host)]), []) for host in cases}
+    for event in bottleneck_events(player):
+        found[event.subject.host].active.add(event.kind.name.removeprefix("bottleneck_"))
+        found[event.subject.host].events.append(event)
+    return found
+
+
+def own_run(seconds: float, host: str, readings: Readings, reports: list[pb.StepReport]) -> RecordedSample:
+    """Return the sample of a host whose run has the host's name."""
+    for report in reports:
+        report.run = host
+    return RecordedSample(seconds, host, readings, reports)
+
+
+def on_machines(
+    cases: Mapping[str, Callable[[int, Machine], Second]], *, gpu: bool
+) -> Mapping[str, Callable[[int], Second]]:
+    """Give each case a machine of its own."""
+
+    def on(machine: Machine, data: Callable[[int, Machine], Second]) -> Callable[[int], Second]:
+        return lambda second: data(second, machine)
+
+    return {name: on(Machine(gpu=gpu), data) for name, data in cases.items()}
 
 
 def varying(second: int, watts: float = 620.0) -> dict[str, float]:
@@ -125,8 +174,14 @@ def test_a_gpu_that_computes_is_limited_by_computing() -> None:
     def data(second: int) -> Second:
         return machine.second(card=varying(second)), steps()
 
-    assert diagnosed(data, 180)[:2] == ({"gpu_compute"}, "gpu_compute")
-    assert diagnosed(data, 90)[0] == set()
+    player, early = player_of(data, 180, 1.0), None
+    for second, _ in enumerate(player.play(), 1):
+        early = active_bottlenecks(player) if second == 90 else early
+    table = table_of(player.diagnosis)
+    assert table is not None
+    assert early == set()
+    assert (active_bottlenecks(player), table.primary(0)) == ({"gpu_compute"}, "gpu_compute")
+    assert player.diagnosis.failures == {}
 
 
 def sawtooth(second: int) -> dict[str, float]:
@@ -155,16 +210,16 @@ def test_a_starved_gpu_is_found_without_step_reports() -> None:
 
 def test_the_cause_of_waiting_is_reported_instead() -> None:
     """A disk that steps wait for explains the waiting; so does an overloaded CPU."""
-    machine = Machine()
     reads = {"disk_read_bytes_total": 2e8, "disk_busy_seconds_total": 0.98, "disk_reads_total": 800.0,
              "disk_read_seconds_total": 6.0, "disk_queue_seconds_total": 6.0}  # fmt: skip
     slow = {"io/some": 0.4, "io/full": 0.3}
-    found = diagnosed(lambda n: (machine.second(pressure=slow, disk=reads, card=sawtooth(n)), steps(0.5)))
-    assert found[:2] == ({"disk"}, "disk")
-    machine = Machine()
     busy = {"cpu_busy_ratio": 1.0, "tasks_runnable": 3 * CORES}
-    found = diagnosed(lambda n: (machine.second(busy, {"cpu/some": 0.8}, card=sawtooth(n)), steps(0.5)))
-    assert found[:2] == ({"cpu"}, "cpu")
+    cases: Mapping[str, Callable[[int, Machine], Second]] = {
+        "disk": lambda n, m: (m.second(pressure=slow, disk=reads, card=sawtooth(n)), steps(0.5)),
+        "cpu": lambda n, m: (m.second(busy, {"cpu/some": 0.8}, card=sawtooth(n)), steps(0.5)),
+    }
+    for cause, found in diagnosed_hosts(on_machines(cases, gpu=True)).items():
+        assert (found.active, found.primary) == ({cause}, cause)
 
 
 def test_a_host_bound_training() -> None:
@@ -193,47 +248,55 @@ def test_kernels_limited_by_bandwidth_are_not_a_small_batch() -> None:
 
 def test_half_used_memory_bandwidth_is_not_a_limit() -> None:
     """A training that computes uses its memory too; one that waits for a straggler is not limited by its memory."""
-    machine = Machine()
     computes = {"gpu_sm_active_ratio": 0.88, "gpu_tensor_active_ratio": 0.51, "gpu_dram_active_ratio": 0.6}
-    found = diagnosed(lambda n: (machine.second(card={**varying(n), **computes}), steps()), 180)
-    assert found[:2] == ({"gpu_compute"}, "gpu_compute")
-    machine = Machine()
     waits = {"gpu_sm_active_ratio": 0.53, "gpu_tensor_active_ratio": 0.3, "gpu_dram_active_ratio": 0.57}
-    found = diagnosed(lambda n: (machine.second(card={**varying(n, 420.0), **waits}), steps()), 180)
-    assert found[:2] == (set(), "")
+    cases: Mapping[str, Callable[[int, Machine], Second]] = {
+        "computes": lambda n, m: (m.second(card={**varying(n), **computes}), steps()),
+        "waits": lambda n, m: (m.second(card={**varying(n, 420.0), **waits}), steps()),
+    }
+    found = diagnosed_hosts(on_machines(cases, gpu=True), 180)
+    assert found["computes"][:2] == ({"gpu_compute"}, "gpu_compute")
+    assert found["waits"][:2] == (set(), "")
 
 
-@pytest.mark.parametrize(("level", "stays"), [(0.65, True), (0.6, False)])
-def test_a_memory_limit_ends_at_a_lower_level(level: float, stays: bool) -> None:
+def test_a_memory_limit_ends_at_a_lower_level() -> None:
     """It is raised at four fifths of what can be reached, and not cleared for slightly less."""
-    machine = Machine()
-    shares = [0.75] * 60 + [level] * 120
 
-    def data(second: int) -> Second:
-        return machine.second(card={**varying(second), "gpu_dram_active_ratio": shares[second]}), steps()
+    def data(second: int, m: Machine, *, level: float) -> Second:
+        share = 0.75 if second < 60 else level
+        return m.second(card={**varying(second), "gpu_dram_active_ratio": share}), steps()
 
-    assert ("gpu_memory" in diagnosed(data, len(shares))[0]) is stays
+    found = diagnosed_hosts(
+        on_machines({"stays": partial(data, level=0.65), "ends": partial(data, level=0.6)}, gpu=True), 180
+    )
+    assert "gpu_memory" in found["stays"].active
+    assert "gpu_memory" not in found["ends"].active
 
 
 def test_transfers_at_the_links_limit() -> None:
     """They are compared with what the link carries at its current generation and width."""
-    machine = Machine()
     moves = {"gpu_utilization_ratio": 0.7, "gpu_sm_active_ratio": 0.3, "gpu_pcie_width_lanes": 4.0,
              "gpu_pcie_receive_bytes_total": 1.3e10, "gpu_power_watts": 300.0}  # fmt: skip
-    assert "pcie" in diagnosed(lambda _: (machine.second(card=moves), steps(0.1)))[0]
-    machine = Machine()
-    assert "pcie" not in diagnosed(lambda _: (machine.second(card={**moves, "gpu_pcie_width_lanes": 16.0}), steps()))[0]
+    cases: Mapping[str, Callable[[int, Machine], Second]] = {
+        "narrow": lambda _, m: (m.second(card=moves), steps(0.1)),
+        "wide": lambda _, m: (m.second(card={**moves, "gpu_pcie_width_lanes": 16.0}), steps()),
+    }
+    found = diagnosed_hosts(on_machines(cases, gpu=True))
+    assert "pcie" in found["narrow"].active
+    assert "pcie" not in found["wide"].active
 
 
 def test_a_held_gpu_that_is_idle() -> None:
     """It is reported after minutes, and only if memory is held."""
     still = {"gpu_utilization_ratio": 0.0, "gpu_sm_active_ratio": 0.0, "gpu_tensor_active_ratio": 0.0,
              "gpu_dram_active_ratio": 0.0, "gpu_power_watts": 90.0}  # fmt: skip
-    machine = Machine()
-    assert diagnosed(lambda _: (machine.second(card=still), []), 400)[0] == {"idle_gpu"}
-    machine = Machine()
-    free = {**still, "gpu_memory_used_bytes": 0.5 * GIB}
-    assert diagnosed(lambda _: (machine.second(card=free), []), 400)[0] == set()
+    cases: Mapping[str, Callable[[int, Machine], Second]] = {
+        "held": lambda _, m: (m.second(card=still), []),
+        "free": lambda _, m: (m.second(card={**still, "gpu_memory_used_bytes": 0.5 * GIB}), []),
+    }
+    found = diagnosed_hosts(on_machines(cases, gpu=True), 400)
+    assert found["held"].active == {"idle_gpu"}
+    assert found["free"].active == set()
 
 
 @pytest.mark.parametrize("every", [0.5, 1.0, 10.0, 57.0])
@@ -267,12 +330,15 @@ QUIET: Mapping[str, Callable[[int, Machine], Second]] = {
 }  # fmt: skip
 
 
+@cache
+def quiet_hosts() -> Mapping[str, FoundOnHost]:
+    return diagnosed_hosts(on_machines(QUIET, gpu=True), 120)
+
+
 @pytest.mark.parametrize("name", QUIET)
 def test_harmless_load_is_not_reported(name: str) -> None:
     """The GPU computes and the steps do not wait, whatever the host looks like."""
-    machine = Machine()
-    active, _, _ = diagnosed(lambda n: QUIET[name](n, machine), 120)
-    assert active <= {"gpu_compute"}
+    assert quiet_hosts()[name].active <= {"gpu_compute"}
 
 
 HARMED: Mapping[str, tuple[str, Callable[[int, Machine], Second]]] = {
@@ -301,14 +367,17 @@ def slowing(second: int) -> list[pb.StepReport]:
     return [report]
 
 
+@cache
+def harmed_hosts() -> Mapping[str, FoundOnHost]:
+    return diagnosed_hosts(on_machines({name: data for name, (_, data) in HARMED.items()}, gpu=False))
+
+
 @pytest.mark.parametrize("name", HARMED)
 def test_hosts_without_a_gpu_are_diagnosed_too(name: str) -> None:
     """Each has one cause, and only this is reported, with text and numbers."""
-    kind, data = HARMED[name]
-    machine = Machine(gpu=False)
-    active, primary, player = diagnosed(lambda n: data(n, machine))
+    kind, _ = HARMED[name]
+    active, primary, (event,) = harmed_hosts()[name]
     assert (active, primary) == ({kind}, kind)
-    (event,) = [s.event for s in player.diagnosis.conditions.active() if s.kind.group is Group.BOTTLENECK]
     assert event.state in {State.RAISED, State.CHANGED}
     assert any(letter.isdigit() for letter in event.because)
     assert not any(math.isnan(value) for value in event.evidence.values())
@@ -325,15 +394,17 @@ def test_a_pause_by_an_adjustment_raises_no_bottleneck() -> None:
         report = pb.StepReport(run="run", rank=0, world_size=1, paused_seconds=1.0)
         return machine.second(card={**varying(second, 90.0), **resting}), [report]
 
-    active, primary, player = diagnosed(data, 149)
-    assert (active, primary) == (set(), "")
-    table = table_of(player.diagnosis)
-    assert table is not None
-    assert all(np.isnan(scores).all() for scores in table.scores.values())
-    _, _, player = diagnosed(data, 170)
+    player = player_of(data, 170, 1.0)
+    for second, _ in enumerate(player.play(), 1):
+        if second == 149:
+            paused = table_of(player.diagnosis)
+            assert paused is not None
+            assert (active_bottlenecks(player), paused.primary(0)) == (set(), "")
+            assert all(np.isnan(scores).all() for scores in paused.scores.values())
     again = table_of(player.diagnosis)
     assert again is not None
     assert not np.isnan(again.scores["gpu_compute"]).any()
+    assert player.diagnosis.failures == {}
 
 
 NO_CLIENT: Mapping[str, tuple[set[str], Callable[[int, Machine], Second]]] = {
@@ -349,12 +420,16 @@ NO_CLIENT: Mapping[str, tuple[set[str], Callable[[int, Machine], Second]]] = {
 }  # fmt: skip
 
 
+@cache
+def hosts_without_a_client() -> Mapping[str, FoundOnHost]:
+    return diagnosed_hosts(on_machines({name: data for name, (_, data) in NO_CLIENT.items()}, gpu=False))
+
+
 @pytest.mark.parametrize("name", NO_CLIENT)
 def test_hosts_without_a_client_are_diagnosed_from_the_kernel(name: str) -> None:
     """There is one source of evidence: reported, but with lower confidence."""
-    expected, data = NO_CLIENT[name]
-    machine = Machine(gpu=False)
-    assert diagnosed(lambda n: data(n, machine))[0] == expected
+    expected, _ = NO_CLIENT[name]
+    assert hosts_without_a_client()[name].active == expected
 
 
 def test_two_causes_are_both_reported() -> None:

@@ -155,6 +155,30 @@ CASES: Mapping[str, tuple[Host, set[str]]] = {
         Host(run=0.3, waits={"memory": 0.3, "poll": 0.4}, calls=20, pressure={"memory": 0.3}),
         {"memory", "service"},
     ),
+    "other work, beside long calls": (
+        Host(run=0.15, delay=0.1, waits={"poll": 0.75}, calls=15, pressure={"cpu": 0.15}),
+        {"cpu", "service"},
+    ),
+    "small files, beside long calls": (
+        Host(run=0.38, waits={"disk": 0.12, "poll": 0.5}, calls=28, pressure={"io": 0.12}),
+        {"disk", "service"},
+    ),
+    "files read again, beside long calls": (
+        Host(run=0.45, waits={"disk": 0.1, "poll": 0.45}, calls=40, pressure={"memory": 0.07, "io": 0.07}),
+        {"memory", "service"},
+    ),
+    "few calls, beside a slow disk": (
+        Host(run=0.4, waits={"disk": 0.47, "poll": 0.13}, calls=15, pressure={"io": 0.4}),
+        {"disk", "service"},
+    ),
+    "remote files, beside other work": (
+        Host(run=0.15, delay=0.09, waits={"remote": 0.76}, latency=0.02, pressure={"cpu": 0.3}),
+        {"cpu", "network"},
+    ),
+    "a little delay beside long calls": (
+        Host(run=0.25, delay=0.04, waits={"poll": 0.71}, calls=15, pressure={"cpu": 0.08}),
+        {"service"},
+    ),
     "a slow disk, and a network": (
         Host(run=0.3, waits={"disk": 0.35, "socket": 0.35}, calls=12, latency=0.03, pressure={"io": 0.3}),
         {"disk", "network"},
