@@ -86,10 +86,10 @@ class AbleProcess:
         return "busy" if waits else ""
 
     def remember(self, offer: PassedOffer) -> None:
-        """Keep an offer until its answers have come."""
+        """Keep an offer until its answers have come. One that waits for an epoch is kept longer than those after it."""
         self.offers[offer.id] = offer
-        while len(self.offers) > MAX_OFFERS:
-            self.offers.popitem(last=False)
+        if len(self.offers) > MAX_OFFERS:
+            del self.offers[next((id_ for id_, each in self.offers.items() if each.over), next(iter(self.offers)))]
 
     def accepts_unknown(self) -> bool:
         """Count an answer to an offer that this agent has not passed on. Return False beyond the limit."""

@@ -29,7 +29,8 @@ def fault_of(name: object, initial: object, options: Mapping[str, Any]) -> str:
         return f"when={_short(options.get('when'))}: expected step, epoch or restart"
     if options.get("safety") not in SAFETY_CLASSES:
         return f"safety={_short(options.get('safety'))}: expected 1, 2, 3 or 4"
-    return _fault_of_choices(options.get("choices")) or _fault_of_initial(initial) or "facts or lever are not texts"
+    choices = options.get("choices")
+    return _fault_of_choices(choices) or _fault_of_initial(initial, choices) or "facts or lever are not texts"
 
 
 def _fault_of_choices(choices: Any) -> str:
@@ -42,8 +43,11 @@ def _fault_of_choices(choices: Any) -> str:
     return f"the choice {_short(wrong[0])}: expected {_VALUES}" if wrong else ""
 
 
-def _fault_of_initial(initial: object) -> str:
-    return f"the first value is {_short(initial)}: expected {_VALUES}" if plain(initial) is None else ""
+def _fault_of_initial(initial: object, choices: Any) -> str:
+    if plain(initial) is None:
+        return f"the first value is {_short(initial)}: expected {_VALUES}"
+    full = len(choices) == MAX_CHOICES and initial not in choices
+    return f"it has more than {MAX_CHOICES} choices with the first value" if full else ""
 
 
 def _short(value: object) -> str:

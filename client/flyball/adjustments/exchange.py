@@ -181,7 +181,7 @@ class OfferExchange:
         veto = "" if pending.decided or gave_up else self._veto(pending)
         tried = value.tried_first and not (gave_up or veto or pending.decided) and not _decided_already(pending)
         failure = _change(value, pending.to) if tried else ""
-        is_other = tried and not failure and value.now != pending.to
+        is_other = tried and not failure and not _is_same(value.now, pending.to)
         if failure != _LATER:
             veto = (
                 veto
@@ -235,6 +235,11 @@ def _verdict(pending: PendingOffer, mine: str) -> str:
     except Exception as error:  # noqa: BLE001  the job's store has gone, and so will the job
         pending.withdrawn = f"register failed: {clean(repr(error))}"
         return ABORT
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Return True if two values are equal. True is not 1, as on the way to the collector."""
+    return isinstance(one, bool) is isinstance(other, bool) and bool(one == other)
 
 
 def _decided_already(pending: PendingOffer) -> bool:

@@ -127,7 +127,7 @@ class RunAdjustments:
         self._loaders("declare", items)
 
     def before_report(self, now: int) -> None:
-        """Announce the values if that is due. This is called once a second."""
+        """Announce the values if that is due. This is called once a second, and after each decision."""
         run = self._run
         hellos = run.hellos
         if hellos != self._hellos:
@@ -211,6 +211,7 @@ class RunAdjustments:
         if answer is not None:
             self._answer(answer)
             self.announce()  # also of a change that was tried and refused: its function may have changed something
+            self.before_report(perf_counter_ns())  # an agent that sends older values again would seem to be restarted
             self._run.exchange()
 
     def _answer(self, answer: dict[str, Any] | None) -> None:

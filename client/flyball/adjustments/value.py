@@ -227,9 +227,12 @@ def _choices(choices: Iterable[Any], initial: Any) -> tuple[Any, ...]:
     if isinstance(choices, str):  # its letters are hardly meant
         return (None,)
     try:
-        found = _distinct([plain(each) for each in choices])
+        given = [plain(each) for each in choices]
     except TypeError:
         return (None,)
+    if len(given) > MAX_CHOICES:
+        return (None,)
+    found = _distinct(given)
     first = plain(initial)
     if found and not any(each == first and isinstance(each, bool) is isinstance(first, bool) for each in found):
         found.insert(0, first)

@@ -177,7 +177,7 @@ def based(entry: Entry, place: Place) -> Entry:
     return {**row, "aliases": "", "source": f"as {model}, except {', '.join(sorted(given.keys() - {'name'}))}", **given}
 
 
-SIZE = re.compile(r"[\s_-]*\b(?P<gigabytes>\d+)\s*GB?\b", re.IGNORECASE)
+SIZE = re.compile(r"[\s_-]*(?<![a-z\d])(?P<gigabytes>\d+)\s*GB?(?![a-z\d])", re.IGNORECASE)
 """The memory of a device in its name."""
 ALL_DEVICES = "`flyball hardware` lists all; a hardware file or register_hardware() adds your own"
 

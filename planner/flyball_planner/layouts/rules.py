@@ -78,6 +78,11 @@ def _counts(training: Training, layouts: Layouts) -> list[Refusal]:
         ),
         Refusal("experts are distributed over more ranks than there are", layouts.expert > replicas * layouts.tensor),
         Refusal(
+            "the ranks of a pipeline stage are not a multiple of expert, so some experts would have more copies",
+            (layouts.expert <= replicas * layouts.tensor)
+            & ((replicas * layouts.tensor * layouts.context) % layouts.expert > 0),
+        ),
+        Refusal(
             "sharding needs at least two data-parallel replicas", layouts.sharded(Sharding.ZERO1) & (replicas == 1)
         ),
         Refusal("interleaving needs a pipeline", (layouts.interleave > 1) & (layouts.pipeline == 1)),
@@ -125,6 +130,7 @@ def idle_share(layers: int, parts: Column | float) -> Column:
 
 def _transformer(shape: TransformerShape, training: Training, layouts: Layouts) -> list[Refusal]:
     experts = shape.experts.count if shape.experts else 1
+    indivisible = f"{experts} experts are not a multiple of expert" if shape.experts else "the model has no experts"
     scoreless = (
         training.attention is Attention.FLASH and training.framework != "pytorch"
     )  # PyTorch's selective policy recomputes every second product
@@ -140,7 +146,7 @@ def _transformer(shape: TransformerShape, training: Training, layouts: Layouts) 
             f"a sequence of {training.sequence} is not a multiple of 2 × context",
             _indivisible_sequence(training, layouts),
         ),
-        Refusal(f"{experts} experts are not a multiple of expert", experts % layouts.expert > 0),
+        Refusal(indivisible, experts % layouts.expert > 0),
         Refusal("fewer micro-batches than stages", alone & (layouts.pipeline > 1)),
         Refusal(
             "selective recomputation saves attention scores, which flash attention never stores",

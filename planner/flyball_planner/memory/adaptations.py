@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from flyball_planner.catalogue.hardware import ComputeDevice
+from flyball_planner.catalogue.hardware import ComputeDevice, DeviceKind
 from flyball_planner.layouts.layout import Layouts, ParallelLayout
 from flyball_planner.layouts.rules import allowed
 from flyball_planner.memory.constants import CONSTANTS, Constants
@@ -43,18 +43,18 @@ def adaptations(
     before = float(estimate_memory(subject, training, Layouts.of(layout), device, constants).driver.middle[0])
     return [
         _nearest_fitting(subject, what, changed, layout, device, constants, before)
-        for what, changed in _methods(training)
+        for what, changed in _methods(training, device)
     ]
 
 
-def _methods(training: Training) -> Iterator[tuple[str, Training]]:
+def _methods(training: Training, device: ComputeDevice) -> Iterator[tuple[str, Training]]:
     lora = training.lora or USUAL
     if training.method is Method.FULL:
         yield (
             f"train low-rank additions instead of all weights (LoRA, rank {lora.rank})",
             replace(training, method=Method.LORA, lora=lora),
         )
-    if training.frozen_format is None:
+    if training.frozen_format is None and device.kind is not DeviceKind.TPU:  # bitsandbytes has no kernels for XLA
         yield (
             f"train low-rank additions over 4-bit weights (QLoRA, rank {lora.rank})",
             replace(training, method=Method.QLORA, lora=lora),

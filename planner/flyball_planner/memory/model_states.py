@@ -117,9 +117,13 @@ def _divided(held: HeldParameters, layouts: Layouts, ranks: Column, stage: Shard
 
 
 def _shard(amount: Column, held: HeldParameters, layouts: Layouts, ranks: Column, stage: Sharding) -> Column:
-    """Divide by the ranks that share the states from this stage on; experts are shared by fewer ranks."""
+    """Divide by the ranks that share the states from this stage on; experts are shared by fewer ranks.
+
+    Tensor-parallel ranks hold slices of the same experts, or with expert parallelism complete ones.
+    """
     expert_part = held.experts / np.maximum(1.0, held.total)
-    fewer = np.maximum(1.0, ranks / layouts.expert)
+    holding = ranks * np.where(layouts.expert > 1, layouts.tensor, 1.0)
+    fewer = np.maximum(1.0, holding / layouts.expert)
     divided: Column = amount * ((1 - expert_part) / ranks + expert_part / fewer)
     return np.where(layouts.sharded(stage), divided, amount)
 

@@ -97,18 +97,26 @@ def model_names() -> tuple[str, ...]:
 
 def find_family(name: str) -> ModelFamily:
     """Return the family of a name in any usual spelling."""
+    found = known_family(name)
+    if found is None:
+        raise UnknownName("model", name, model_names(), instead="`flyball models` lists all")
+    return found
+
+
+def known_family(name: str) -> ModelFamily | None:
+    """Return the same, or nothing for an unknown name: only the message of an error imports all families."""
     written = plain(name)
     own = _own_family(name) or _own_family(OTHER_NAMES.get(written, written))
     return REGISTERED.get(name) or own or _published_family(name)
 
 
-def _published_family(name: str) -> ModelFamily:
+def _published_family(name: str) -> ModelFamily | None:
     from flyball_planner.models.convolution.published import find_network  # noqa: PLC0415  read where one is wanted
 
     try:
         network = find_network(name).name
     except UnknownName:
-        raise UnknownName("model", name, model_names(), instead="`flyball models` lists all") from None
+        return None
     return _own_family(network) or published_families()[network]
 
 

@@ -9,6 +9,9 @@ from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.specification import ModelSpecification
 from flyball_planner.models.transformer.shape import TransformerShape
 
+IMAGE_NETWORKS = "convolutional network"
+"""What `ModelCost.family` is for image networks; here because a plan of another model does not import theirs."""
+
 ModelFunction = Callable[[dict[str, Any]], Mapping[str, object]]
 """A user's function from the keys of a specification to a few figures."""
 

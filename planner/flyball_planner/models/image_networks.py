@@ -22,10 +22,9 @@ from flyball_planner.models.convolution.layers import (
 )
 from flyball_planner.models.convolution.network import network_blocks
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.models.family import ModelFamily
+from flyball_planner.models.family import IMAGE_NETWORKS, ModelFamily
 from flyball_planner.models.specification import Count, NetworkSpecification, UnfitKey
 
-FAMILY = "convolutional network"
 MOST_LAYERS = 2_000
 Pixels = Annotated[int, Meta(ge=1, le=16_384)]
 
@@ -104,7 +103,7 @@ def _cost(model: str, layers: Sequence[Layer], image: int, channels: int, wanted
     blocks = network_blocks(layers, FeatureMap(channels, image, image))
     return ModelCost(
         model=model,
-        family=FAMILY,
+        family=IMAGE_NETWORKS,
         implementation="PyTorch nn.Conv2d, cuDNN",
         parameters=sum(block.repeats * block.parameters for block in blocks),
         samples=wanted.n,

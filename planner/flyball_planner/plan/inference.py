@@ -115,7 +115,7 @@ def _generation(subject: Subject, judged: JudgedLayout, devices: int, sequences:
     memory = _memory(subject, judged, devices, sequences)
     cache, weights = devices * memory.key_value_cache, devices * memory.weights
     read = _read(subject, weights, sequences) + cache
-    found = token_seconds(subject, training, judged.machine, read, devices, belief)
+    found = token_seconds(subject, training, judged.machine, read, devices, belief, sequences)
     state = _state(subject, cache, training.sequence)
     if judged.machine.device.kind is DeviceKind.TPU:  # XLA compiles a whole step, so no host launches kernels
         found = TokenTime(found.engine, "memory bandwidth", found.engine)

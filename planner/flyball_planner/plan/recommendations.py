@@ -18,7 +18,7 @@ from flyball_planner.plan.subject import Subject, trained_by_gradient
 from flyball_planner.precision import PRECISIONS, NumberFormat
 from flyball_planner.specification.training import TOKENS_A_PARAMETER
 from flyball_planner.training import Attention, Method, Training
-from flyball_reports.figures import duration, money, percent, size
+from flyball_reports.figures import duration, figure, money, percent, size
 
 WORTH_TIME = 0.03  # share of the step; smaller savings are not reported
 WORTH_MEMORY = 0.10  # share of the device's memory
@@ -69,7 +69,7 @@ def changes(subject: Subject, judged: JudgedLayout) -> Iterator[TrainingChange]:
         yield TrainingChange(
             "Compute the loss in chunks (fused cross entropy)", "only a part of the logits is stored", fused
         )
-    if training.optimizer.name == "adamw":
+    if training.optimizer.name == "adamw" and judged.machine.device.kind is DeviceKind.GPU:  # as bitsandbytes needs
         lean = replace(training, optimizer=find_optimizer("adamw-8bit"))
         yield TrainingChange(
             "Use 8-bit AdamW", "its states need a quarter of the memory; compare the loss with AdamW's", lean
@@ -128,7 +128,7 @@ def on_size(subject: Subject, training: Training, tokens_per_parameter: float | 
     if training.method is not Method.FULL or tokens_per_parameter is None or FEW <= tokens_per_parameter <= MANY:
         return ()
     best = f"{TOKENS_A_PARAMETER:g} is compute-optimal (Hoffmann et al., 2022)"
-    because = f"{tokens_per_parameter:.3g} tokens per parameter; {best}"
+    because = f"{figure(tokens_per_parameter)} tokens per parameter; {best}"
     change = "Train a smaller model, or on more tokens" if tokens_per_parameter < FEW else "Consider a larger model"
     return (PlanRecommendation(change, because, "a lower loss for the same FLOPs"),)
 

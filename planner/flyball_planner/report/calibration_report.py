@@ -86,11 +86,15 @@ def _summary(calibration: CalibrationResult) -> str:
     for quantity, name in ((STEP, "steps"), (MEMORY, "memory")):
         found = of(calibration, quantity)
         if found:
-            before, after = mean_error(found)
-            moved = "falls" if after < before else "rises" if after > before else "stays"
-            words.append(f"the mean error of {name} {moved}, from {percent(before)} to {percent(after)}")
+            words.append(f"the mean error of {name} {_moved(*mean_error(found))}")
     refused = f"; {plural(len(calibration.refused), 'run')} refused" if calibration.refused else ""
     return f"{'; '.join(words)}{refused}. Each run is estimated after learning from the others only."
+
+
+def _moved(before: float, after: float) -> str:
+    if percent(before) == percent(after):
+        return f"stays at {percent(after)}"
+    return f"{'falls' if after < before else 'rises'} from {percent(before)} to {percent(after)}"
 
 
 def _learned(learned: Sequence[Learned]) -> tuple[ReportTable, ...]:

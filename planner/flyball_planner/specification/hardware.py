@@ -16,7 +16,7 @@ from flyball_reports.specification.sections import SpecificationFaults
 
 GIB = 1024.0**3
 COUNTED = re.compile(
-    r"(?P<before>[1-9]\d{0,5})\s*[x×]\s*(?P<of>\D.*)|(?P<name>.+?)\s+[x×]\s*(?P<after>[1-9]\d{0,5})", re.IGNORECASE
+    r"(?P<before>[1-9]\d{0,5})\s*[x×]\s*(?P<of>\S.*)|(?P<name>.+?)\s+[x×]\s*(?P<after>[1-9]\d{0,5})", re.IGNORECASE
 )
 """A number of devices with their name, as people write them."""
 SAME_SIZE = 0.1  # people round, and count in powers of ten
@@ -105,7 +105,7 @@ def _of_memory(
     if device.kind in SHARED_MEMORY:
         return replace(found, device=replace(device, memory_bytes=wanted * GIB), host_memory_bytes=wanted * GIB)
     variant = f"{SIZE.sub('', name)} {wanted:g}GB"
-    if _known(variant):
+    if SIZE.search(name) is None and _known(variant):
         return _machine(variant, values, faults)
     own = "name another device, or describe yours in a hardware_file"
     faults.add("hardware.memory_gb", f"{device.name} has {device.memory_bytes / GIB:g} GB, not {wanted:g}; {own}")

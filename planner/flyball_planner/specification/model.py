@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from flyball_planner.models.families import LIBRARIES, find_family, model_names
+from flyball_planner.models.families import LIBRARIES, known_family, model_names
 from flyball_planner.models.spellings import key_of, plain, value_of
 from flyball_planner.models.transformer.shape import TransformerKind, TransformerShape
 from flyball_planner.specification.aliases import idle
@@ -58,9 +58,8 @@ def _of_name(keys: Mapping[str, SourceValue], sequence: int | None, faults: Spec
         faults.add("model.name", f"expected text, not {keys['name'].description()}")
         return None
     name = str(keys["name"].value)
-    try:
-        family = find_family(name)
-    except InputError:
+    family = known_family(name)
+    if family is None:
         return _named(name, keys, sequence, faults)
     given = {key: entry.plain for key, entry in keys.items() if key not in {"name", "huggingface", "shape"}}
     if plain(name) in LIBRARIES and "library" in family.specification.__struct_fields__:

@@ -11,8 +11,8 @@ HIDDEN = (
     "Megatron-Core with overlap_moe_expert_parallel_comm and in DeepSeek-V3's training"
 )
 EXPOSED = (
-    "computing waits while tokens are exchanged with experts on other devices; Megatron-Core "
-    "(overlap_moe_expert_parallel_comm) hides it in a pipeline with several chunks per stage: framework: megatron"
+    "computing waits while tokens are exchanged with experts on other devices; Megatron-Core (framework: megatron, "
+    "overlap_moe_expert_parallel_comm) hides it in a pipeline with several chunks per stage (layout.interleave)"
 )
 
 

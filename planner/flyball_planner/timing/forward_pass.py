@@ -62,10 +62,12 @@ def token_seconds(
     read_bytes: float,
     tensor: int = 1,
     belief: Belief | None = None,
+    sequences: int = 1,
 ) -> TokenTime:
     """Return the time of one step of generation: reading the weights and the cache, or launching many short kernels."""
-    layout, few = ParallelLayout(tensor, machine.devices_a_node, tensor), _of(machine, tensor)
-    alone = replace(training, global_batch=1, sequence=1, compiled=False)  # a training's compilation is not kept
+    layout = ParallelLayout(tensor, machine.devices_a_node, tensor, micro_batch=sequences)
+    few = _of(machine, tensor)
+    alone = replace(training, global_batch=sequences, sequence=1, compiled=False)  # a training's is not kept
     known = from_logarithms((belief or fitted()).middle)
     if isinstance(subject, ModelCost) and subject.generation is not None:
         subject = replace(subject, blocks=subject.generation.token)

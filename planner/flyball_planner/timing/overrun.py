@@ -20,7 +20,7 @@ from flyball_planner.belief import NINETY
 from flyball_planner.catalogue.hardware import TrainingMachine
 from flyball_planner.interval import Interval
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.models.image_networks import FAMILY
+from flyball_planner.models.family import IMAGE_NETWORKS
 from flyball_planner.models.transformer.shape import TransformerShape
 
 FILE = Path(__file__).with_name("data") / "overrun.csv"
@@ -74,7 +74,7 @@ def class_of(devices: int, *, images: bool = False) -> str:
 
 def takes_images(subject: TransformerShape | ModelCost) -> bool:
     """Return True if a sample is an image, which a loader decodes and augments."""
-    return subject.patches is not None if isinstance(subject, TransformerShape) else subject.family == FAMILY
+    return subject.patches is not None if isinstance(subject, TransformerShape) else subject.family == IMAGE_NETWORKS
 
 
 def step_deviation(step: Interval) -> float:

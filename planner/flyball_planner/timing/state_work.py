@@ -37,12 +37,14 @@ def dense_weights(layouts: Layouts, weights: Column, trained: Column, layers: Co
 def expert_weights(layouts: Layouts, weights: Column, trained: Column, layers: Column) -> HeldWeights:
     """Return weights of experts: all ranks of a stage are divided into groups that hold each expert once.
 
-    So fewer ranks hold the same weights, and these are on different nodes if a group fills a node.
+    So fewer ranks hold the same weights, and these are on different nodes if a group fills a node. Without expert
+    parallelism, the group is that of the tensor-parallel ranks, which hold slices of all experts.
     """
     inner = layouts.tensor * layouts.context
     dense = dense_weights(layouts, weights, trained, layers)
-    copies, shards = (np.maximum(1.0, inner * ranks / layouts.expert) for ranks in (layouts.data, dense.shards))
-    return HeldWeights(weights, trained, layers, RankGroup(copies, layouts.expert), shards)
+    group = np.where(layouts.expert > 1, layouts.expert, layouts.tensor)
+    copies, shards = (np.maximum(1.0, inner * ranks / group) for ranks in (layouts.data, dense.shards))
+    return HeldWeights(weights, trained, layers, RankGroup(copies, group), shards)
 
 
 def states_of(training: Training, layouts: Layouts, held: HeldWeights) -> StateWork:

@@ -30,7 +30,7 @@ MATERIALISED_LAUNCHES = 6.0  # additional: two batched products, scale, mask, so
 UNFUSED_LAUNCHES = 10.0
 PARALLEL_LAUNCHES = 3.0  # for tensor parallelism: two collectives and their copies
 EXPERT_LAUNCHES = 40.0  # routing, sorting, permutation, exchange and their inverses; compilers do not fuse them
-LOCAL_EXPERT_LAUNCHES = 3.0  # per expert on the device: two products and the activation
+LOCAL_EXPERT_LAUNCHES = 3.0  # per expert on the device that has tokens: two products and the activation
 COMPILED_LAUNCHES = 0.35  # share of launches that remains after fusion
 SCALED_READS = 2.0  # for 4-bit formats: once for the tensor's scale, once for the conversion (Transformer Engine)
 FUSED_SOFTMAX_ROWS = 4  # heads × samples on a device must be a multiple (Megatron-LM, fused_softmax.py)
@@ -100,7 +100,9 @@ def launches(shape: TransformerShape, training: Training, layouts: Layouts) -> C
     plain = layers * each * (COMPILED_LAUNCHES if training.compiled else 1.0)
     if shape.experts is None:
         return np.asarray(plain, dtype=np.float64)
-    routed = EXPERT_LAUNCHES + LOCAL_EXPERT_LAUNCHES * shape.experts.count / layouts.expert
+    copies = shape.experts.active * layouts.micro_batch * sequence_of(shape, training) / layouts.context
+    chosen = np.minimum(shape.experts.count / layouts.expert, copies)
+    routed = EXPERT_LAUNCHES + LOCAL_EXPERT_LAUNCHES * chosen
     return np.asarray(plain + expert_layers(shape) * routed, dtype=np.float64)
 
 

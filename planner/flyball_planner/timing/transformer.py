@@ -168,13 +168,11 @@ def layer_products(shape: TransformerShape, layouts: Layouts, tokens: Column) ->
     found += [(tokens, *each, layers - with_experts, PLAIN, 1.0) for each in _feed_forward(shape, shape.ffn, tensor)]
     if shape.experts is not None:
         experts = shape.experts
-        # complete experts: tensor ranks share tokens, not matrices
+        # With expert parallelism, tensor ranks share tokens of complete experts; without it, they share matrices.
         held = np.maximum(1.0, experts.count / layouts.expert)
-        rows = tokens / tensor * experts.active / held
-        found += [
-            (rows, *each, with_experts, GROUPED, held)
-            for each in _feed_forward(shape, experts.ffn, np.ones_like(tensor))
-        ]
+        slices = np.where(layouts.expert > 1, 1.0, tensor)
+        rows = tokens / (tensor / slices) * experts.active / held
+        found += [(rows, *each, with_experts, GROUPED, held) for each in _feed_forward(shape, experts.ffn, slices)]
         found.append((tokens, shape.hidden, experts.count, with_experts, PLAIN, 1.0))
         if experts.shared:
             found += [

@@ -9,7 +9,7 @@ from flyball_reports.specification.source_value import SourceValue
 from flyball_reports.specification.value_builder import DEEPEST, MOST_VALUES
 
 _TABLE = re.compile(r"\s*\[+([^\[\]=]+)\]+\s*(?:#.*)?")
-_KEY = re.compile(r"\s*([\w.\"' -]+?)\s*=")
+_KEY = re.compile(r"\s*([\w.\"'-][\w.\"'\t -]*)=")
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 KeyPath = tuple[str, ...]

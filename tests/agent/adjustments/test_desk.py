@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from flyball_agent.adjustments.able_process import MAX_UNKNOWN_ANSWERS
+from flyball_agent.adjustments.able_process import MAX_OFFERS, MAX_UNKNOWN_ANSWERS
 from flyball_agent.adjustments.outbox import OUTCOMES_OF_RECORD
 from flyball_agent.testing import until_true
 from flyball_proto.v1 import adjust_pb2 as adjust
@@ -209,6 +209,23 @@ async def test_a_committed_change_does_not_keep_other_offers_away(host: DeskOfHo
     host.desk.take(commit())
     host.desk.take(offer(id="00000000000000a3"))
     assert (await client.pushed_line("offer"))["id"] == "00000000000000a3"
+
+
+async def test_an_offer_that_waits_for_an_epoch_is_remembered_beside_many_others(host: DeskOfHost) -> None:
+    """Its outcome names the value, although a run that is throttled for hours had many other offers meanwhile."""
+    client = await host.client()
+    host.desk.take(offer())
+    await client.request({"kind": "prepared", "id": ID})
+    host.desk.take(commit())
+    for number in range(MAX_OFFERS):
+        host.advance(1.0)
+        other = f"{number:016x}"
+        host.desk.take(offer(id=other))
+        await client.request({"kind": "aborted", "id": other, "step": 240, "reason": "late"})
+    host.desk.take_outcomes()
+    await client.request({"kind": "applied", "id": ID, "step": 900, "observed": 8})
+    newest = host.desk.take_outcomes()[-1]
+    assert (newest.id, newest.name) == (ID, "micro_batch")
 
 
 async def test_a_change_can_be_undone_although_the_old_value_is_not_a_choice(host: DeskOfHost) -> None:

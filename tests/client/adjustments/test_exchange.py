@@ -37,7 +37,7 @@ class RankAt:
 
     def __init__(self, register: "Register | None" = None, policy: str = "auto", **options: Any) -> None:
         declared: dict[str, Any] = {"choices": (4, 8, 16), "safety": 2}
-        self.value = AdjustableValue("size", 16, **(declared | options))
+        self.value = AdjustableValue("size", **({"initial": 16} | declared | options))
         self.register: Register = SharedRegister() if register is None else register
         self.exchange = OfferExchange({"size": self.value}, lambda: self.register, policy)
         self.step, self.attempt, self.now = 100, 0, 0.0
@@ -299,6 +299,14 @@ def test_a_callback_that_observes_another_value_is_a_veto() -> None:
     rank.commit()
     assert outcome(rank.at(110)) == ("veto", "the function returned 12 instead of 8")
     assert (called, rank.value.now) == ([8, 16], 16)
+
+
+def test_a_number_in_place_of_a_truth_value_is_a_veto() -> None:
+    """For the collector, true is not 1, so a callback that returns 1 must not seem to have made the change."""
+    rank = RankAt(initial=False, choices=(False, True), apply=int, tried_first=True)
+    rank.offer(**{"from": False, "to": True})
+    rank.commit()
+    assert outcome(rank.at(110)) == ("veto", "the function returned 1 instead of True")
 
 
 def test_a_change_that_fails_on_one_rank_alone_is_reported() -> None:

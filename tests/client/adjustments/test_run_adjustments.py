@@ -117,6 +117,20 @@ def test_answers_do_not_wait_for_the_next_report(adjusted: Opened) -> None:
     assert agent.answers(offer)[-1]["kind"] == "aborted"
 
 
+def test_a_new_value_is_announced_with_the_answer(adjusted: Opened) -> None:
+    """An agent that sends the values again must not send older ones: the rank would seem to have begun again."""
+    agent, run = adjusted(report_ns=60_000_000_000)
+    run.value("calls", 1, choices=(1, 10))
+    run.step()  # the first report
+    offer = agent.offer("calls", 1, 10, at=5)
+    run.exchange()
+    agent.commit(offer)
+    while run.last_step < 5:
+        run.step()
+    assert agent.answers(offer)[-1]["kind"] == "applied"
+    assert (agent.values()["calls"]["value"], agent.of_kind("able")[-1]["step"]) == (10, 5)
+
+
 def test_boundaries_cost_nothing_while_no_offer_is_pending(adjusted: Opened) -> None:
     """With declared values and nothing pending, a step has nothing to do at its boundary."""
     agent, run = adjusted()

@@ -25,9 +25,21 @@ def test_the_example_is_reported_in_every_format(tmp_path: Path, capsys: Capture
     document = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert document["schema_version"] == "1.0"
     assert len(document["runs"]) == 10
-    assert document["mean_error"]["step_seconds"]["after"] < document["mean_error"]["step_seconds"]["before"]
     assert document["learned"][0]["step"]["width_after"] < document["learned"][0]["step"]["width_before"]
     assert len(document["refused"]) == 1
+
+
+def test_runs_of_a_slower_cluster_make_the_error_fall(tmp_path: Path, capsys: Captured) -> None:
+    """Each run is estimated from the others, so an error that they share disappears."""
+    with (EXAMPLE / "measured.csv").open(encoding="utf-8", newline="") as file:
+        rows = [line.rstrip("\n").split(",") for line in file if not line.startswith(("#", "in milliseconds"))]
+    slower = [[*row[:-1], f"{1.4 * float(row[-1]):.4f}"] for row in rows[1:]]
+    measured = tmp_path / "slower.csv"
+    measured.write_text("\n".join(",".join(row) for row in [rows[0], *slower]), encoding="utf-8")
+    assert run(["calibrate", str(measured), "--format", "json"]) == 0
+    error = json.loads(capsys.readouterr().out)["mean_error"]["step_seconds"]
+    assert error["before"] > 0.2
+    assert error["after"] < error["before"] / 2
 
 
 def test_the_examples_plan_names_its_runs(capsys: Captured) -> None:

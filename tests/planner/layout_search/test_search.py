@@ -163,7 +163,7 @@ def test_choices_are_kept() -> None:
         (ParallelLayout(8, pipeline=2, sharding=Sharding.ZERO3), "for every micro-batch"),
         (ParallelLayout(8, sequence_parallel=True), "needs tensor parallelism"),
         (ParallelLayout(8, pipeline=4, micro_batch=128), "fewer micro-batches than stages"),
-        (ParallelLayout(8, expert=2), "1 experts"),
+        (ParallelLayout(8, expert=2), "no experts"),
     ],
 )
 def test_impossible_layouts_are_refused_with_the_reason(layout: ParallelLayout, reason: str) -> None:

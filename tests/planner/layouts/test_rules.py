@@ -65,6 +65,24 @@ def test_uneven_stages_hold_the_parameters_of_their_layers() -> None:
     assert float(middle.layers[0][0]) * model.counts[0].total == 8 * parameters(LLAMA).layer
 
 
+@pytest.mark.parametrize("chosen", [True, False])
+def test_each_expert_has_as_many_copies_as_the_others(chosen: bool) -> None:
+    """Eight groups of experts on twelve ranks would leave half of the experts with two copies and half with one."""
+    experts = named_shape("mixtral-8x7b")
+    training = Training(4096, 240, find_optimizer("adamw"))
+    twelve = ParallelLayout(devices=12, devices_a_node=4)
+    for expert, possible in ((4, True), (8, False)):
+        layouts = Layouts.of(replace(twelve, expert=expert))
+        assert allowed(experts, training, layouts, chosen=chosen).all() == possible
+    with_tensor = Layouts.of(ParallelLayout(devices=24, tensor=2, expert=8))
+    assert allowed(experts, training, with_tensor, chosen=chosen).all()
+
+
+def test_a_model_without_experts_is_named_as_such() -> None:
+    """The message does not count one expert where there is none."""
+    assert reasons(replace(SIXTEEN, expert=2)) == ["the model has no experts"]
+
+
 def test_more_stages_than_layers_are_refused() -> None:
     """A stage without a layer is not possible."""
     layout = ParallelLayout(devices=8 * 128, tensor=8, pipeline=128)

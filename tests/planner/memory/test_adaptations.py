@@ -40,6 +40,12 @@ def test_the_nearest_layout_that_fits_is_chosen() -> None:
     assert tight.layout.checkpointing is Checkpointing.FULL or tight.layout.micro_batch == 1
 
 
+def test_a_tpu_is_not_offered_4_bit_weights() -> None:
+    """bitsandbytes has no kernels for TPUs, so only LoRA is proposed."""
+    (found,) = adaptations(LLAMA, TRAINING, ParallelLayout(), find_device("TPU v5e"))
+    assert found.training.method is Method.LORA
+
+
 def test_several_devices_may_share_frozen_weights() -> None:
     """If even QLoRA needs more than a device, the weights are sharded over the replicas."""
     found = adaptations(named_shape("llama-3.1-405b"), TRAINING, ParallelLayout(devices=8), find_device("H100_80GB"))

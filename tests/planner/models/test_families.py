@@ -200,11 +200,20 @@ def test_a_name_that_is_taken_is_refused() -> None:
             register_model(taken, _UserModel, _user_model_cost)
 
 
-def test_only_the_module_of_the_requested_model_is_imported() -> None:
-    """A plan of a transformer does not import the modules of trees or convolutional networks."""
+@pytest.mark.parametrize(
+    ("model", "others"),
+    [
+        ("{name: transformer_decoder, layers: 2, hidden: 64, heads: 2}", ("regnet", "swin", "published")),
+        ("llama-2-7b", ()),
+    ],
+)
+def test_only_the_module_of_the_requested_model_is_imported(model: str, others: tuple[str, ...]) -> None:
+    """A plan of a transformer does not import the modules of trees or image networks."""
     code = (
-        "import sys; from flyball_planner.models.families import model_cost; model_cost('transformer_decoder', {});"
-        "others = ('regnet', 'swin', 'published', 'image_networks', 'trees', 'boosting', 'mlp');"
+        "import sys; from flyball_planner.specification.reader import read_specification;"
+        "from flyball_planner.plan.make import make_plan;"
+        f"make_plan(read_specification('model: {model}\\nhardware: 8xA100\\ntraining: {{steps: 1}}\\n'));"
+        f"others = {('image_networks', 'trees', 'boosting', 'mlp', *others)};"
         "print([name for name in sys.modules if name.endswith(others)])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -135,6 +135,20 @@ def test_a_context_beyond_the_learned_positions_is_a_warning() -> None:
     assert warned[1] == []
 
 
+def test_a_token_launches_only_the_experts_that_it_is_routed_to() -> None:
+    """With 8 of 128 experts, a token of Qwen3 30B takes a few times as long as one of a dense model of 48 layers."""
+    mixture, dense = (
+        inferred(name, "H200", "batch_size: 1, steps: 1").generation for name in ("qwen3-30b-a3b", "gpt2-xl")
+    )
+    assert mixture is not None
+    assert dense is not None
+    assert mixture.seconds_per_token.middle < 6 * dense.seconds_per_token.middle
+    together = "batch_size: 1, steps: 1}\ninference: {batch_size: 64"
+    many = inferred("qwen3-30b-a3b", "H200", together).generation
+    assert many is not None
+    assert many.seconds_per_token.middle > 3 * mixture.seconds_per_token.middle
+
+
 def test_a_tpu_launches_no_kernels() -> None:
     """XLA compiles a step, so a token waits for the memory only, and there is no second figure."""
     found = inferred("llama-2-7b", "TPU v4", "batch_size: 1, steps: 1, method: lora").generation

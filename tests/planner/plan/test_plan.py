@@ -106,6 +106,20 @@ def test_the_users_price_has_priority() -> None:
     assert spot.cost.cost_usd.middle < on_demand.cost.cost_usd.middle
 
 
+@pytest.mark.parametrize(("device", "offered"), [("RTX 4090", True), ("TPU v5e", False)])
+def test_8_bit_states_are_only_offered_where_their_library_runs(device: str, offered: bool) -> None:
+    """bitsandbytes has no kernels for TPUs."""
+    plan = planned(f"model: llama-3.2-1b\nhardware: {device}\ntraining: {{batch_size: 8, steps: 10}}\n")
+    assert any("8-bit" in each.change for each in plan.recommendations) == offered
+
+
+def test_many_tokens_per_parameter_are_a_plain_number() -> None:
+    """No power of ten is in the reason for a larger model."""
+    plan = planned("model: gpt2\nhardware: H100\ntraining: {batch_size: 8, tokens: 300B}\n")
+    (larger,) = (each for each in plan.recommendations if each.change == "Consider a larger model")
+    assert larger.because.startswith("2,411 tokens per parameter; ")
+
+
 def test_recommendations_have_an_estimated_effect() -> None:
     """For fp32 on tensor cores mixed precision is suggested, with its estimated step time."""
     plan = gpt("A100_80GB_fp16", more=", precision: fp32")

@@ -2,6 +2,8 @@
 
 import re
 
+import msgspec
+
 from flyball_planner.calibration.comparison import MEMORY, STEP, CalibrationResult, Comparison
 from flyball_planner.calibration.corrections import Correction, Learned
 from flyball_planner.calibration.measured_runs import Refused, RunKind
@@ -35,8 +37,15 @@ def test_every_figure_is_in_its_table() -> None:
     assert found["Corrections"].tables[0].rows[0][2:] == ("step", "3", "1.3 (1.2 … 1.4)", "± 25 %", "± 10 %")
     row = found[TITLES[STEP]].tables[0].rows[0]
     assert (row[1], row[3], row[5], row[6]) == ("2 s", "−50.0 %", "+10.0 %", "yes")
-    assert "the mean error of steps falls, from 50 % to 10 %" in found[""].text[0]
+    assert "the mean error of steps falls from 50 % to 10 %" in found[""].text[0]
     assert found["Refused"].points == ("three: a unit is wrong",)
+
+
+def test_an_error_that_looks_the_same_stays() -> None:
+    """An estimate that was right before and is right after calls for no word of a change."""
+    right = Comparison("one", KIND, STEP, 2.0, Interval.exactly(2.02), Interval.exactly(2.021))
+    found = {section.title: section for section in sections(msgspec.structs.replace(FOUND, comparisons=(right,)))}
+    assert "the mean error of steps stays at 1 %" in found[""].text[0]
 
 
 def test_mean_errors_are_of_absolute_ratios() -> None:

@@ -321,6 +321,7 @@ def test_a_library_or_algorithm_names_its_model(name: str, expected: str) -> Non
         ("device: A100 80GB, memory_gb: 80", "A100 SXM4 80GB", 80),
         ("device: M1 Pro, memory: 16", "M1 Pro (16-core GPU)", 16),
         ("device: M1 Pro 16GB", "M1 Pro (16-core GPU)", 16),
+        ("device: M1_Pro_16GB", "M1 Pro (16-core GPU)", 16),
         ("device: V100 16GB", "V100 SXM2 16GB", 16),
     ],
 )
@@ -334,6 +335,13 @@ def test_a_device_without_such_a_variant_is_a_fault() -> None:
     """The message has the memory that the device has."""
     found = faults("model: gpt2\nhardware: {device: RTX 3090, memory_gb: 48GB}\n")
     assert "GeForce RTX 3090 has 24 GB, not 48" in found[2, "hardware.memory_gb"]
+
+
+@pytest.mark.parametrize("name", ["A100 80GB", "A100_80GB_fp16"])
+def test_two_sizes_of_a_memory_are_a_fault(name: str) -> None:
+    """The size in the name is not replaced by another one."""
+    found = faults(f"model: gpt2\nhardware: {{device: {name}, memory_gb: 40}}\n")
+    assert "A100 SXM4 80GB has 80 GB, not 40" in found[2, "hardware.memory_gb"]
 
 
 @pytest.mark.parametrize(
@@ -350,6 +358,12 @@ def test_a_device_may_be_named_with_its_number(hardware: str, devices: int, node
     """The number is that of all devices, or that of each machine where their number is given too."""
     machine = read_specification(f"model: gpt2\nhardware: {hardware}\n").machine
     assert (machine.device.name, machine.devices, machine.nodes) == ("H100 SXM5", devices, nodes)
+
+
+def test_a_number_may_stand_before_a_name_that_begins_with_a_digit() -> None:
+    """The name of a card is often only its number."""
+    machine = read_specification("model: gpt2\nhardware: 4x4090\n").machine
+    assert (machine.device.name, machine.devices) == ("GeForce RTX 4090", 4)
 
 
 def test_two_numbers_of_devices_are_a_fault() -> None:

@@ -28,6 +28,7 @@ ONE = np.ones(1)
         (ParallelLayout(64, expert=8), (64, 1), (8, 8)),
         (ParallelLayout(64, expert=64), (64, 1), (1, 64)),
         (ParallelLayout(64, tensor=4, pipeline=2, expert=8), (8, 4), (4, 8)),
+        (ParallelLayout(64, tensor=4, pipeline=2), (8, 4), (8, 4)),
     ],
 )
 def test_experts_are_held_by_fewer_ranks(
@@ -38,6 +39,18 @@ def test_experts_are_held_by_fewer_ranks(
     for held, expected in ((dense_weights, dense), (expert_weights, experts)):
         copies = held(layouts, ONE, ONE, ONE).copies
         assert (copies.ranks[0], copies.stride[0]) == expected
+
+
+def test_tensor_parallel_ranks_divide_experts_as_the_memory_does() -> None:
+    """Without expert parallelism each rank updates its slice of all experts, and a single replica exchanges nothing."""
+    layouts = Layouts.of(ParallelLayout(8), ParallelLayout(8, tensor=8), ParallelLayout(8, expert=8))
+    work = build_work(SHAPE, TRAINING, layouts, CLUSTER)
+    alone, sliced, spread = work.expert_states.updated_bytes
+    assert sliced == pytest.approx(alone / 8)
+    assert spread == pytest.approx(alone / 8)
+    assert work.expert_states.group.ranks[1] == 1
+    flops = work.body.products.flops
+    assert flops[1] == pytest.approx(flops[0] / 8, rel=0.02)  # the router is not divided
 
 
 def test_shards_of_experts_stay_in_their_group() -> None:

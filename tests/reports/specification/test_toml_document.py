@@ -1,5 +1,6 @@
 """Reading TOML into values with lines."""
 
+import time
 from contextlib import suppress
 
 import pytest
@@ -42,6 +43,14 @@ def test_values_and_lines_are_those_of_the_file() -> None:
     lines = {("title",): 2, ("model",): 4, ("model", "layers"): 6, ("model", "a key", "on"): 10}
     assert {path: inside(root, *path).line for path in lines} == lines
     assert inside(root, "hardware", "own", "when").line == 12
+
+
+def test_long_lines_of_spaces_are_read_quickly() -> None:
+    """A file from anyone cannot make the search for keys take longer than its length."""
+    started = time.process_time()
+    root = read_document("a = 1\n" + " " * 100_000 + "\nb" + " " * 100_000 + "\t= 2\n", "run.toml")
+    assert inside(root, "b").line == 3
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize(

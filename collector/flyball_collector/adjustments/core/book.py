@@ -88,11 +88,13 @@ class RunBook:
     gone_ns: int | None = None  # since when no rank declares values
     departed: dict[int, RankPlace] = field(default_factory=dict)  # ranks whose process has left the run
 
-    def began_again(self, rank: AbleRank, before: RunValues | None) -> bool:
-        """Return True if a rank declares itself for the first time after a restart. `before`: the ranks so far."""
+    def began_again(self, rank: AbleRank, before: AbleRank | None, known: AbleRank | None) -> bool:
+        """Return True if a rank declares itself for the first time after a restart.
+
+        `before` is any rank of the run so far, and `known` this one.
+        """
         place = RankPlace(rank.host, rank.pid)
         was = self.departed.pop(rank.rank, place)
-        known = next((each for each in before.ranks if each.rank == rank.rank), None) if before is not None else None
         if known is not None:
             was = RankPlace(known.host, known.pid)
         another = before is not None and (before.attempt, before.group, before.world_size) != (
@@ -238,6 +240,7 @@ class FollowUps:
 
 def _forget_oldest(book: RunBook) -> None:
     if len(book.adjustments) > MAX_OF_RUN:
-        oldest = next((id_ for id_, each in book.adjustments.items() if each.is_over), None)
+        over = (id_ for id_, each in book.adjustments.items() if each.is_over and id_ not in book.take_backs)
+        oldest = next(over, None)
         if oldest is not None:
             del book.adjustments[oldest]

@@ -10,7 +10,7 @@ from flyball_collector.adjustments.core.book import FollowUps, PolicyChoice, Ran
 from flyball_collector.adjustments.core.flights import Flights
 from flyball_collector.adjustments.core.policy import policy_in_force
 from flyball_collector.adjustments.core.proposals import Proposals
-from flyball_collector.adjustments.core.take_backs import REPAIR, ROLL_BACK, TakeBacks
+from flyball_collector.adjustments.core.take_backs import REPAIR, ROLL_BACK, UNDO, TakeBacks
 from flyball_collector.adjustments.core.timing import StepProgress
 from flyball_collector.adjustments.declared.ranks import AbleRank, AbleRuns
 from flyball_collector.adjustments.limits import AT_ONCE
@@ -22,6 +22,7 @@ FORGET_EVERY_SECONDS = 30.0
 
 _SECOND = 10**9
 _IN_FLIGHT = frozenset({AdjustmentState.OFFERED, AdjustmentState.COMMITTED})
+_CHANGED_MEANWHILE = "another change was made before its effect was measured"
 
 
 class AdjustmentCore:
@@ -83,8 +84,12 @@ class AdjustmentCore:
 
     def _recover_take_back(self, book: RunBook, now_ns: int) -> None:
         """Go on with taking back what was being taken back before a restart."""
+        for flight in book.flights:
+            self._take_backs.resume(book, book.adjustments[flight.id])
         for adjustment in book.in_state(AdjustmentState.APPLIED):
-            if adjustment.inverse and adjustment.id not in book.take_backs:
+            if _is_undo(book.adjustments.get(adjustment.inverse)):
+                book.watch = book.watch or Watch(adjustment.id, now_ns)
+            elif adjustment.inverse and adjustment.id not in book.take_backs:
                 last = adjustment.decisions[-1] if adjustment.decisions else None
                 why = last.why if last is not None else ""
                 self._take_backs.begin(book, adjustment, ROLL_BACK, why, now_ns)
@@ -93,12 +98,12 @@ class AdjustmentCore:
 
     def able(self, rank: AbleRank, now_ns: int) -> bool:
         """Take the declaration of a rank. Return False if it is not taken."""
-        before = self.ables.run(rank.run)
+        before, known = self.ables.newest(rank.run), self.ables.rank(rank.run, rank.rank)
         if not self.ables.put(rank):
             return False
         book = self._book(rank.run)
         book.gone_ns = None
-        if book.began_again(rank, before):
+        if book.began_again(rank, before, known):
             self._run_over(book, now_ns, "the run was restarted")
         self._flights.able(book, rank, now_ns)
         return True
@@ -257,6 +262,8 @@ class AdjustmentCore:
         if adjustment.inverse_of:
             self.outbox.finish(book, applied, AdjustmentState.KEPT, now_ns, "", what="keep")
             self._take_backs.applied(book, adjustment, now_ns)
+            if adjustment.lever not in AT_ONCE:
+                self._end_watch(book, AdjustmentState.KEPT, now_ns, _CHANGED_MEANWHILE)
             return
         self._take_backs.replaced(book, adjustment, now_ns)
         if adjustment.when == "restart":
@@ -264,8 +271,7 @@ class AdjustmentCore:
         elif adjustment.lever in AT_ONCE:
             self.outbox.finish(book, applied, AdjustmentState.KEPT, now_ns, "its effect is not measured", what="keep")
         else:
-            reason = "another change was made before its effect was measured"
-            self._end_watch(book, AdjustmentState.KEPT, now_ns, reason)
+            self._end_watch(book, AdjustmentState.KEPT, now_ns, _CHANGED_MEANWHILE)
             book.watch = Watch(adjustment.id, now_ns)
             self.outbox.changed.append(applied)  # with the reports before it, now that it is watched
 
@@ -276,5 +282,12 @@ class AdjustmentCore:
                 self.ables.set_value(book.run, int(rank), adjustment.name, answer.observed, answer.step)
         if adjustment.inverse_of:
             self._take_backs.not_applied(book, adjustment, now_ns)
-        elif adjustment.state is AdjustmentState.FAILED and adjustment.id not in book.take_backs:
+        elif adjustment.state is AdjustmentState.FAILED and not book.takes_back(adjustment.name):  # else it is repaired
             self._take_backs.begin(book, adjustment, REPAIR, adjustment.reason, now_ns)
+
+
+def _is_undo(inverse: Adjustment | None) -> bool:
+    """Return True if a person wanted an inverse, and it has not split the ranks: until then the change is measured."""
+    if inverse is None or inverse.state is AdjustmentState.FAILED:
+        return False
+    return [each.what for each in inverse.decisions[:1]] == [UNDO]

@@ -126,7 +126,8 @@ class Flights:
             _expect_answers(flight, adjustment, rank, now_ns)
             self._withdraw_again((rank.host,), adjustment)
         elif adjustment.state is AdjustmentState.COMMITTED and known is not None and known.verdict == answers.PREPARED:
-            self.outbox.send((rank.host,), commit_message(self._of_this_term(adjustment)))
+            if rank.step <= adjustment.at_step + 1 or now_ns <= flight.prepare_by_ns:  # later it has decided
+                self.outbox.send((rank.host,), commit_message(self._of_this_term(adjustment)))
         elif adjustment.state is AdjustmentState.OFFERED and known is None:
             left = (flight.prepare_by_ns - now_ns) / _SECOND
             ranks = _ranks_of(flight, rank.host)

@@ -52,10 +52,18 @@ class TakeBacks:
         changed = _changed_since(values, adjustment)
         if changed is not None:
             raise NotPossible(f"{adjustment.name!r} has been changed since; it is {value_text(changed)}")
-        back = TakeBack(adjustment.id, UNDO, who, why)
-        inverse = self._offer(book, adjustment, back, values, checked, now_ns)
-        book.take_backs[adjustment.id] = back
-        return inverse
+        back = book.take_backs[adjustment.id] = TakeBack(adjustment.id, UNDO, who, why)
+        try:
+            return self._offer(book, adjustment, back, values, checked, now_ns)
+        except NotPossible:
+            del book.take_backs[adjustment.id]
+            raise
+
+    def resume(self, book: RunBook, inverse: Adjustment) -> None:
+        """Go on with an inverse from before a restart of the collector. Its first decision has who wanted it."""
+        known = inverse.inverse_of
+        for decided in inverse.decisions[:1] if known in book.adjustments else ():
+            book.take_backs[known] = TakeBack(known, decided.what, decided.who, decided.why)
 
     def tick(self, book: RunBook, now_ns: int) -> None:
         """Try what is due."""
@@ -93,11 +101,14 @@ class TakeBacks:
                 self.end(book, back, now_ns, f"{back.why}; replaced by {adjustment.id}")
 
     def not_applied(self, book: RunBook, inverse: Adjustment, now_ns: int) -> None:
-        """Note that an inverse was not applied. What a person asked for is not repeated: the person sees the reason."""
+        """Note that an inverse was not applied. What a person asked for is not repeated: the person sees the reason.
+
+        But ranks that differ since are made equal.
+        """
         back = book.take_backs.get(inverse.inverse_of)
         if back is None:
             return
-        if back.what == UNDO:
+        if back.what == UNDO and not back.tries and inverse.state is not AdjustmentState.FAILED:
             del book.take_backs[back.id]
         else:
             self._later(book, back, inverse.reason, now_ns)
@@ -112,7 +123,9 @@ class TakeBacks:
             if back.what == ROLL_BACK:
                 self.outbox.finish(book, adjustment, AdjustmentState.KEPT, now_ns, reason, who=who, what="keep")
             return
-        text = f"{back.why}; it could not be taken back: {reason}"
+        if book.watch is not None and book.watch.id == back.id:
+            book.watch = None
+        text = f"{back.why or 'a person undid it'}; it could not be taken back: {reason}"
         self.outbox.loud.append(
             self.outbox.finish(book, adjustment, AdjustmentState.FAILED, now_ns, text, what="give_up")
         )

@@ -168,7 +168,7 @@ class AbleRuns:
         Another user, another host and an older attempt have no part in a run whose ranks repeat their declarations.
         """
         ranks = self._runs.get(rank.run, {})
-        newest = max(ranks.values(), key=lambda each: each.received_ns, default=None)
+        newest = self.newest(rank.run)
         if newest is not None and _has_no_part(rank, newest):
             return False
         known = ranks.get(rank.rank)
@@ -183,7 +183,8 @@ class AbleRuns:
             return False
         elif _is_older(rank, known):
             return True
-        ranks[rank.rank] = rank
+        ranks.pop(rank.rank, None)
+        ranks[rank.rank] = rank  # behind all others: the last one is the newest
         self._runs[rank.run] = ranks
         return True
 
@@ -214,6 +215,15 @@ class AbleRuns:
         """Return the values of a run; None if none of its ranks has any."""
         ranks = self._runs.get(name)
         return RunValues(name, tuple(ranks[number] for number in sorted(ranks))) if ranks else None
+
+    def rank(self, run: str, rank: int) -> AbleRank | None:
+        """Return one rank. A run may have thousands, and each declares itself often: do not look through all for it."""
+        return self._runs.get(run, {}).get(rank)
+
+    def newest(self, run: str) -> AbleRank | None:
+        """Return the rank that has declared itself last. All have the same attempt, group and number of ranks."""
+        ranks = self._runs.get(run)
+        return next(reversed(ranks.values())) if ranks else None
 
     def runs(self) -> Sequence[str]:
         """Return the names of the runs with adjustable values."""

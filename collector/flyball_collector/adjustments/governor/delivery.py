@@ -71,7 +71,8 @@ class Delivery:
         """Delete adjustments, and policies of people, that are older."""
         forgets: list[Name] = []
         for book in self._core.books.values():
-            for each in [each for each in book.adjustments.values() if each.is_over and each.changed_ns < before_ns]:
+            over = [each for each in book.adjustments.values() if each.is_over and each.id not in book.take_backs]
+            for each in [each for each in over if each.changed_ns < before_ns]:
                 del book.adjustments[each.id]
                 self.run_of.pop(each.id, None)
                 forgets.append((archive.ADJUSTMENT, each.id))

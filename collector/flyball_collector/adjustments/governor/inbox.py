@@ -46,7 +46,7 @@ class Inbox:
             rank = able_rank(host, message, now_ns)
         except WrongDeclaration as error:
             return f"rank {message.rank} of run {message.run[:80]!r}: {error}"
-        before = self._core.ables.run(rank.run)
+        before = self._core.ables.newest(rank.run)
         taken = self._core.able(rank, now_ns)
         if taken and before is not None and (before.attempt, before.group) != (rank.attempt, rank.group):
             self._measuring.faults.forget(rank.run)

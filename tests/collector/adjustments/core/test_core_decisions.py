@@ -6,9 +6,11 @@ import pytest
 
 from flyball_agent.adjustments.checked_offer import checked_offer
 from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState
-from flyball_collector.adjustments.core.book import PolicyChoice
+from flyball_collector.adjustments.core.book import MAX_OF_RUN, PolicyChoice
 from flyball_collector.adjustments.core.offer_checks import NotPossible
 from flyball_collector.adjustments.core.take_backs import TRIES
+from flyball_collector.adjustments.declared.ranks import RankValue
+from flyball_collector.adjustments.limits import did_harm
 from flyball_collector.adjustments.settings import AdjustmentsSettings
 from flyball_proto.v1 import adjust_pb2 as pb
 from tests.collector.adjustments.core_case import AUTO, RUN, CoreCase, effect, micro_batch, proposal
@@ -284,6 +286,95 @@ def test_an_undo_that_the_ranks_refuse_lets_the_measurement_go_on() -> None:
     case.answer(case.core.undo(applied, "alice", "", case.now), 0, "veto", reason="busy")
     case.core.measured(applied, effect(), case.now)
     assert case.state(applied) is AdjustmentState.KEPT
+
+
+def test_the_oldest_change_can_be_undone_however_many_are_remembered() -> None:
+    """The inverse is one more than are kept; what it takes back stays."""
+    case = CoreCase(2, AUTO, micro_batch(), RankValue("throttle", 0, (0, 0.1), lever="throttle"))
+    kept = case.kept()
+    for number in range(MAX_OF_RUN - 1):
+        case.apply(case.ask(0 if number % 2 else 0.1, "throttle"))
+    case.apply(case.core.undo(case.of(kept), "alice", "", case.now))
+    assert case.state(kept) is AdjustmentState.UNDONE
+
+
+@pytest.mark.parametrize("measured", [False, True])
+def test_an_undo_goes_on_after_a_restart_as_that_of_its_person(measured: bool) -> None:
+    """A restarted collector records neither that nothing was undone, nor that the change did harm."""
+    before = CoreCase()
+    change = before.applied() if measured else before.kept()
+    inverse = before.all_answer(before.core.undo(change, "alice", "too slow", before.now), "prepared")
+    case = CoreCase(0)
+    case.world = 2
+    case.core.load([before.of(change), inverse], [], case.now)
+    for rank in range(2):
+        case.declare(rank, micro_batch(8), step=change.at_step)
+    case.all_answer(inverse, "applied", 16)
+    assert case.state(change) is AdjustmentState.UNDONE
+    decided = [each for each in case.of(change).decisions if each.what == "undo"]
+    assert [(each.who, each.why) for each in decided] == [("alice", "too slow")]
+    assert not did_harm(case.of(change))
+
+
+@pytest.mark.parametrize("before_the_restart", [False, True])
+def test_an_undo_that_was_refused_around_a_restart_lets_the_measurement_go_on(before_the_restart: bool) -> None:
+    """A refused undo is not offered again by the collector: the person asks again, or the measurement decides."""
+    before = CoreCase()
+    change = before.applied()
+    inverse = before.core.undo(change, "alice", "", before.now)
+    if before_the_restart:
+        before.answer(inverse, 0, "veto", reason="busy")
+    case = CoreCase(0)
+    case.world = 2
+    case.core.load([before.of(change), before.of(inverse)], [], case.now)
+    for rank in range(2):
+        case.declare(rank, micro_batch(8), step=change.at_step)
+    if not before_the_restart:
+        case.answer(inverse, 0, "veto", reason="busy")
+    case.wait(120)
+    assert case.newest().id == inverse.id
+    assert case.core.books[RUN].watched == case.of(change)
+
+
+def test_ranks_that_an_undo_has_split_are_made_equal() -> None:
+    """The old value is offered again. If that cannot be done either, the change fails, and nothing is measured."""
+    for refused in (False, True):
+        case = CoreCase()
+        change = case.applied()
+        inverse = case.all_answer(case.core.undo(change, "alice", "", case.now), "prepared")
+        case.answer(inverse, 0, "applied", 16)
+        case.answer(inverse, 1, "aborted")
+        assert case.state(inverse) is AdjustmentState.FAILED
+        for _ in range(600 if refused else 30):
+            case.wait(1)
+            for rank, size in enumerate((16, 8)):
+                case.declare(rank, micro_batch(size))
+            if case.newest().state is AdjustmentState.OFFERED and refused:
+                case.answer(case.newest(), 0, "veto", reason="busy")
+            elif case.newest().state is AdjustmentState.OFFERED:
+                case.apply(case.newest())
+        assert case.state(change) is (AdjustmentState.FAILED if refused else AdjustmentState.UNDONE)
+        assert case.core.books[RUN].watch is None
+
+
+def test_a_second_failure_does_not_bring_unequal_values_back() -> None:
+    """Ranks that differ are made equal by the value before the first failure, not by those between the two."""
+    case = CoreCase()
+    first = case.all_answer(case.ask(), "prepared")
+    case.answer(first, 0, "applied", 8)
+    case.answer(first, 1, "aborted")
+    case.answer(case.newest(), 0, "veto", reason="busy")
+    second = case.all_answer(case.ask(4), "prepared")
+    case.answer(second, 0, "applied", 4)
+    case.answer(second, 1, "aborted")
+    assert [case.state(each) for each in (first, second)] == [AdjustmentState.FAILED] * 2
+    for _ in range(120):
+        case.wait(1)
+        if case.newest().state is AdjustmentState.OFFERED:
+            case.apply(case.newest())
+    values = case.core.ables.run(RUN)
+    assert values is not None
+    assert [each.value for each in values.of("micro_batch").values()] == [16, 16]
 
 
 def test_a_change_that_was_changed_again_cannot_be_undone() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState
-from flyball_collector.adjustments.core.book import GONE_SECONDS
+from flyball_collector.adjustments.core.book import GONE_SECONDS, MAX_OF_RUN
 from flyball_collector.adjustments.core.core import AdjustmentCore
 from flyball_collector.adjustments.core.offer_checks import NotPossible
 from flyball_collector.adjustments.declared.ranks import RankValue
@@ -160,6 +160,45 @@ def test_an_undo_that_waits_does_not_hold_up_other_changes() -> None:
     assert case.applied().state is AdjustmentState.APPLIED
     case.all_answer(inverse, "applied", 2)
     assert case.state(applied) is AdjustmentState.UNDONE
+
+
+def test_what_is_taken_back_is_not_forgotten() -> None:
+    """An undo may wait for an epoch for days; however many changes follow, it ends as an undo."""
+    case = run_of_two()
+    kept = case.all_answer(committed(case), "applied", 4)
+    case.core.measured(kept, effect(), case.now)
+    inverse = case.all_answer(case.core.undo(case.of(kept), "alice", "", case.now), "prepared")
+    case.progress(inverse.at_step + 2)
+    case.wait(1)
+    for number in range(MAX_OF_RUN + 1):
+        case.apply(case.ask(0 if number % 2 else 0.1, "throttle"))
+    case.wait(1)
+    assert len(case.core.history(RUN)) == MAX_OF_RUN
+    case.all_answer(inverse, "applied", 2)
+    assert case.state(kept) is AdjustmentState.UNDONE
+
+
+def test_an_applied_inverse_ends_the_measurement_of_another_change() -> None:
+    """The steps after it show the effect of both, and not that of the other change alone."""
+    case = run_of_two()
+    first = waits_to_be_taken_back(case)
+    second = case.applied()
+    case.all_answer(case.core.books[RUN].adjustments[first.inverse], "applied", 2)
+    assert case.state(first) is AdjustmentState.ROLLED_BACK
+    assert case.state(second) is AdjustmentState.KEPT
+    assert case.of(second).reason == "another change was made before its effect was measured"
+
+
+def test_a_rank_that_waits_for_an_epoch_gets_no_more_commits() -> None:
+    """Ranks declare themselves every 30 s, for days perhaps. A commit is sent again only until they have decided."""
+    case = run_of_two()
+    waiting = committed(case)
+    case.messages()
+    case.declare(0, workers(), micro_batch(), THROTTLE, step=waiting.at_step)
+    assert len(case.messages("commit")) == 1
+    case.wait(600)
+    case.declare(0, workers(), micro_batch(), THROTTLE, step=waiting.at_step + 1200)
+    assert case.messages("commit") == []
 
 
 def test_throttling_does_not_end_a_measurement() -> None:

@@ -1,5 +1,6 @@
 """The ranks that can change values."""
 
+from time import process_time
 from typing import Any
 
 import pytest
@@ -11,7 +12,16 @@ from flyball_collector.adjustments.declared.ranks import (
     WrongDeclaration,
 )
 from flyball_proto.v1 import adjust_pb2 as pb
-from tests.collector.adjustments.core_case import RUN, SECOND, START_NS, able, able_message, micro_batch, rank_of
+from tests.collector.adjustments.core_case import (
+    RUN,
+    SECOND,
+    START_NS,
+    CoreCase,
+    able,
+    able_message,
+    micro_batch,
+    rank_of,
+)
 
 
 def test_a_declaration_is_read_with_its_types() -> None:
@@ -112,6 +122,33 @@ def test_ranks_go_with_their_host_their_process_or_their_words() -> None:
     assert [rank.rank for rank in runs.forget_old(START_NS + int((FORGET_AFTER_SECONDS + 1) * SECOND))] == [2]
     assert runs.run(RUN) is None
     assert not runs.runs()
+
+
+def test_the_newest_rank_is_the_one_that_declared_itself_last() -> None:
+    """Also if it was known before; a reported change is not a declaration."""
+    runs = AbleRuns()
+    assert runs.newest(RUN) is None
+    for rank in (0, 1, 0):
+        runs.put(able(rank))
+    runs.set_value(RUN, 1, "micro_batch", 8)
+    assert runs.newest(RUN) == runs.rank(RUN, 0)
+
+
+def test_a_declaration_costs_the_same_in_a_large_run() -> None:
+    """Each of thousands of ranks declares itself every 30 s, so that none may look through all the others."""
+    small, large = (_seconds_of_declarations(CoreCase(world)) for world in (32, 8192))
+    assert large < 10 * small
+
+
+def _seconds_of_declarations(case: CoreCase) -> float:
+    """Return the CPU time of some declarations: the least of several tries."""
+    found = []
+    for _ in range(5):
+        began = process_time()
+        for rank in range(32):
+            case.declare(rank)
+        found.append(process_time() - began)
+    return min(found)
 
 
 def test_the_most_careful_rank_decides_for_all() -> None:

@@ -302,6 +302,19 @@ async def test_old_adjustments_are_forgotten() -> None:
     assert not again.store.list_documents(ADJUSTMENT)
 
 
+async def test_an_old_change_that_is_being_undone_is_not_forgotten() -> None:
+    """Its undo may wait for an epoch while it grows older than the retention."""
+    case, adjustment = await applied_case()
+    case.seconds(140)
+    case.clock.advance(2 * 86_400)
+    case.declare()
+    inverse = case.governor.undo(adjustment.id, "alice")
+    for _ in range(DELETE_EVERY_SECONDS):
+        case.governor.every_second(case.clock.time_ns())
+    case.apply(inverse)
+    assert case.of(adjustment).state is AdjustmentState.UNDONE
+
+
 async def test_a_rule_that_fails_stops_nothing() -> None:
     """An exception of a rule is logged, and offers under way go on."""
 
