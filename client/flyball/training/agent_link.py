@@ -36,6 +36,7 @@ class AgentLink:
         "_find",
         "_hello",
         "_identity",
+        "_refusal",
         "_retry_at",
         "_unsent",
         "_wait",
@@ -55,17 +56,18 @@ class AgentLink:
         self._wait = 0
         self._retry_at = 0
         self._error = b""  # the last one that the agent answered
+        self._refusal = b""  # the last one with which it refused the run, until it accepts it
         self.hellos = 0  # that were sent, on this connection and earlier ones
 
     @property
     def error(self) -> str:
         """Return the last error that the agent answered."""
-        return self._error[:500].decode("utf-8", "replace")
+        return _text(self._error)
 
     @property
     def refusal(self) -> str:
-        """Return the last error, if it refused the run."""
-        return self.error if _refuses(self._error) else ""
+        """Return the last error that refused the run; empty if the agent has accepted it since."""
+        return _text(self._refusal)
 
     @property
     def connected(self) -> bool:
@@ -178,10 +180,12 @@ class AgentLink:
         self._wait = 0
         for line in lines:
             if line == _OK:
+                self._refusal = b""  # the first answer on a connection is that to the hello
                 continue
             if line.startswith(_ERROR):
                 self._error = line
                 if _refuses(line):
+                    self._refusal = line
                     return False
             else:
                 self._arrived.append(line)
@@ -198,6 +202,10 @@ class AgentLink:
         """Let go of a descriptor that is no longer ours, without closing it."""
         self.descriptor = -1
         self._buffer, self._unsent = b"", b""
+
+
+def _text(line: bytes) -> str:
+    return line[:500].decode("utf-8", "replace")
 
 
 def _refuses(error: bytes) -> bool:

@@ -113,6 +113,22 @@ def test_a_refused_run_is_tried_again_after_a_minute(agent: ListeningSocket) -> 
     assert link.send(STEPS, 61 * SECOND)
 
 
+def test_a_refusal_counts_until_the_agent_accepts_the_run(agent: ListeningSocket) -> None:
+    """A run that was accepted later is not reported as refused, also when its agent is away at the end."""
+    link = link_to(agent.path)
+    link.send(STEPS, 0)
+    agent.accept()
+    agent.send({"kind": "error", "error": "run 'a' belongs to another user"})
+    link.receive(0)
+    link.send(STEPS, 61 * SECOND)
+    assert "another user" in link.refusal
+    agent.accept()
+    agent.send({"kind": "ok"})
+    assert link.receive(61 * SECOND) == []
+    link.close()
+    assert link.refusal == ""
+
+
 def test_an_invalid_report_leaves_the_connection_open(agent: ListeningSocket) -> None:
     """An error about one report is kept, and the next report is sent."""
     link = link_to(agent.path)

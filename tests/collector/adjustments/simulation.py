@@ -301,8 +301,10 @@ class Simulation:
         outbox = self.core.outbox
         for adjustment in outbox.changed:
             self._stored[adjustment.id] = adjustment
+        for answered in outbox.answered:  # the governor stores these within a second
+            self._stored[answered] = self.core.books[RUN].adjustments[answered]
         messages = outbox.messages
-        outbox.changed, outbox.messages, outbox.loud = [], [], []
+        outbox.changed, outbox.answered, outbox.messages, outbox.loud = [], set(), [], []
         for host, message in messages:
             line = line_of(message)
             attempt = self._attempt

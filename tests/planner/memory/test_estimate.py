@@ -166,11 +166,11 @@ def test_expert_parallelism_divides_only_experts() -> None:
 def test_tensor_parallel_ranks_share_the_states_of_complete_experts() -> None:
     """Of 64 ranks, eight hold each expert, whether they are tensor-parallel or not, and share its optimizer states."""
     shape = replace(SHAPE, experts=Experts(count=8, active=2, ffn=5632))
-    apart, sliced = (
+    alone, divided = (
         parts(ParallelLayout(devices=64, tensor=tensor, expert=8, sharding=Sharding.ZERO1), MEGATRON, shape)
         for tensor in (1, 4)
     )
-    assert sliced["optimizer_states"] == pytest.approx(apart["optimizer_states"], rel=0.01)
+    assert divided["optimizer_states"] == pytest.approx(alone["optimizer_states"], rel=0.01)
 
 
 @given(LAYOUTS, st.sampled_from(list(Method)), st.sampled_from([1, 4, 8]))

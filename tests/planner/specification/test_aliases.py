@@ -360,7 +360,7 @@ def test_a_device_may_be_named_with_its_number(hardware: str, devices: int, node
     assert (machine.device.name, machine.devices, machine.nodes) == ("H100 SXM5", devices, nodes)
 
 
-def test_a_number_may_stand_before_a_name_that_begins_with_a_digit() -> None:
+def test_a_number_may_precede_a_name_that_begins_with_a_digit() -> None:
     """The name of a card is often only its number."""
     machine = read_specification("model: gpt2\nhardware: 4x4090\n").machine
     assert (machine.device.name, machine.devices) == ("GeForce RTX 4090", 4)

@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import BinaryIO
 
 from flyball_agent.probes.training.process_times import ProcessCounters, parse_stat
 
@@ -33,6 +34,10 @@ EXAMINED_A_SEARCH = 256
 
 _KERNEL_THREADS = 2  # the process id of kthreadd, their parent
 _MAPS_BYTES = 1 << 20
+_BLOCK_BYTES = 1 << 15
+"""So much of the maps is read at once. After a block of a megabyte, the C library keeps two more of freed memory."""
+
+_LONGEST_NAME = max(map(len, LIBRARIES))
 
 
 @dataclass(slots=True)
@@ -93,7 +98,7 @@ class TrainingSearch:
             known.computes = stat.parent != _KERNEL_THREADS and self._has_library(pid)
             if not known.computes or known.looks == 1:  # what it used before the first look took an unknown time
                 known.cpu_seconds, known.noted_at = stat.cpu_seconds, self._seconds
-        known.due = self._searches + (1 if known.computes else min(2 ** (known.looks // 2), LONGEST_PAUSE))
+        known.due = self._searches + (1 if known.computes else pause_of(known.looks))
         if known.computes:
             _note_use(known, stat, self._seconds)
 
@@ -102,13 +107,31 @@ class TrainingSearch:
             return False
         try:
             with (self.proc_root / str(pid) / "maps").open("rb") as file:
-                maps = file.read(_MAPS_BYTES)
+                return _names_library(file)
         except PermissionError:
             self.denied.add(pid)
             return False
         except OSError:
             return False
-        return any(library in maps for library in LIBRARIES)
+
+
+def _names_library(maps: BinaryIO) -> bool:
+    """Return True if a library for arrays is among the mapped files. A name may lie across two blocks."""
+    rest = b""
+    for _ in range(_MAPS_BYTES // _BLOCK_BYTES):
+        block = maps.read(_BLOCK_BYTES)
+        if not block:
+            return False
+        text = rest + block
+        if any(library in text for library in LIBRARIES):
+            return True
+        rest = block[-_LONGEST_NAME:]
+    return False
+
+
+def pause_of(looks: int) -> int:
+    """Return the searches until the next look. After months, two to the power of all looks would be megabytes long."""
+    return 1 << min(looks // 2, LONGEST_PAUSE.bit_length() - 1)
 
 
 def is_collector(command_line: bytes) -> bool:

@@ -39,6 +39,7 @@ class Flight:
     recovering: bool = False  # offered before a restart of the collector: a commit may have been sent
     one_decides: bool = False  # it is certain that the ranks obey one decision: the word of one holds for all
     asked_ns: int = 0  # when a recovering offer was withdrawn last: each rank that has it answers that
+    committed_ns: dict[int, int] = field(default_factory=dict)  # when a rank that waits for an epoch got a commit last
     back: dict[int, float] = field(default_factory=dict)  # ranks that are back since, and how long their steps take
     overdue_ns: int | None = None  # since when its step has passed
 
@@ -61,6 +62,7 @@ class TakeBack:
     why: str
     tries: int = 0
     next_ns: int = 0
+    only_if_split: bool = False  # from before a restart: the ranks may have become equal without a record
 
 
 class PolicyChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,6 +193,7 @@ class FollowUps:
 
     messages: list[tuple[str, pb.CollectorAdjust]] = field(default_factory=list)
     changed: list[Adjustment] = field(default_factory=list)
+    answered: set[str] = field(default_factory=set)  # adjustments with answers that only have to be stored, soon
     loud: list[Adjustment] = field(default_factory=list)  # what must never happen, and did
 
     def send(self, hosts: tuple[str, ...], message: pb.CollectorAdjust) -> None:
@@ -202,6 +205,12 @@ class FollowUps:
         book.adjustments[adjustment.id] = adjustment
         self.changed.append(adjustment)
         _forget_oldest(book)
+        return adjustment
+
+    def put_answer(self, book: RunBook, adjustment: Adjustment) -> Adjustment:
+        """Keep an adjustment with another answer. To store each of thousands at once would take seconds."""
+        book.adjustments[adjustment.id] = adjustment
+        self.answered.add(adjustment.id)
         return adjustment
 
     def change(

@@ -93,6 +93,8 @@ class AdjustmentCore:
                 last = adjustment.decisions[-1] if adjustment.decisions else None
                 why = last.why if last is not None else ""
                 self._take_backs.begin(book, adjustment, ROLL_BACK, why, now_ns)
+        for adjustment in book.in_state(AdjustmentState.FAILED):
+            self._take_backs.resume_repair(book, adjustment)
 
     # --- ranks ---
 

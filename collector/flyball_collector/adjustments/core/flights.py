@@ -22,6 +22,10 @@ RECOVER_SECONDS = 90.0
 what it has done even if its answer was lost."""
 
 WITHDRAW_EVERY_SECONDS = 2.0
+COMMIT_AGAIN_SECONDS = 3600.0
+"""To a rank that waits for an epoch: if it has given up and that answer was lost, it repeats it. Declarations show only
+that its value is the old one, and nothing else would end the wait."""
+
 ANSWER_SECONDS, ANSWER_STEPS = 15.0, 4
 """After a restart, until a rank has answered: a rank reads its socket each second or after each step, and answers a
 withdrawal with what it has done. When all ranks are back and one of them has answered none in this time, that one never
@@ -126,7 +130,9 @@ class Flights:
             _expect_answers(flight, adjustment, rank, now_ns)
             self._withdraw_again((rank.host,), adjustment)
         elif adjustment.state is AdjustmentState.COMMITTED and known is not None and known.verdict == answers.PREPARED:
-            if rank.step <= adjustment.at_step + 1 or now_ns <= flight.prepare_by_ns:  # later it has decided
+            has_decided = rank.step > adjustment.at_step + 1 and now_ns > flight.prepare_by_ns
+            if not has_decided or (adjustment.when == EPOCH and _is_due_again(flight, rank.rank, now_ns)):
+                flight.committed_ns[rank.rank] = now_ns
                 self.outbox.send((rank.host,), commit_message(self._of_this_term(adjustment)))
         elif adjustment.state is AdjustmentState.OFFERED and known is None:
             left = (flight.prepare_by_ns - now_ns) / _SECOND
@@ -175,20 +181,29 @@ class Flights:
             self._watch_step(book, flight, adjustment, now_ns)
 
     def recover(self, book: RunBook, adjustment: Adjustment, now_ns: int) -> None:
-        """Go on with an offer from before a restart of the collector. It may have been committed at the last moment."""
+        """Go on with an offer from before a restart of the collector. It may have been committed at the last moment.
+
+        Only one is in progress in a run. If two are stored as such, the end of the older one was not stored.
+        """
         recovering = adjustment.state is AdjustmentState.OFFERED
         until = now_ns + int(RECOVER_SECONDS * _SECOND)
         flight = Flight(adjustment.id, now_ns, until, recovering=recovering)
         if adjustment.state is AdjustmentState.COMMITTED and adjustment.when == EPOCH:
             book.waiting[adjustment.id] = flight
-        elif book.flight is None:
+            return
+        known = book.in_flight
+        if known is None or _offered_ns(known) <= _offered_ns(adjustment):
             book.flight = flight
+        older = adjustment if known is not None and book.flight is not flight else known
+        if older is not None:
+            reason = "the collector restarted, and a later change was in progress"
+            self.end(book, older, AdjustmentState.WITHDRAWN, now_ns, reason)
 
     def _note(self, book: RunBook, flight: Flight, adjustment: Adjustment, rank: int, answer: RankAnswer) -> None:
         updated = answers.with_answer(adjustment, rank, answer)
         if updated is None:
             return
-        updated = self.outbox.put(book, msgspec.structs.replace(updated, changed_ns=answer.time_ns))
+        updated = self.outbox.put_answer(book, msgspec.structs.replace(updated, changed_ns=answer.time_ns))
         if flight.recovering:
             self._settle_recovered(book, flight, updated, answer.time_ns)
         else:
@@ -216,6 +231,8 @@ class Flights:
         self.outbox.send(hosts, withdraw_message(self._of_this_term(adjustment), "the collector restarted"))
 
     def _settle(self, book: RunBook, adjustment: Adjustment, outcome: Outcome, now_ns: int) -> None:
+        if outcome is Outcome.WAITING:
+            return  # as after almost all answers of a large run: no reasons of thousands of ranks are put together
         against = answers.reason_against(adjustment)
         match outcome:
             case Outcome.PREPARED:
@@ -284,6 +301,16 @@ def _let_wait(book: RunBook, flight: Flight, adjustment: Adjustment) -> None:
     if book.progress is not None and book.progress.step > adjustment.at_step + 1:
         book.flight = None
         book.waiting[adjustment.id] = flight
+
+
+def _is_due_again(flight: Flight, rank: int, now_ns: int) -> bool:
+    last_ns = flight.committed_ns.get(rank, flight.since_ns)
+    return now_ns - last_ns >= COMMIT_AGAIN_SECONDS * _SECOND
+
+
+def _offered_ns(adjustment: Adjustment) -> int:
+    """Return when an adjustment was offered. It may have waited for a person before."""
+    return next((each.time_ns for each in adjustment.decisions if each.what == "offer"), adjustment.created_ns)
 
 
 def _ranks_of(flight: Flight, host: str) -> list[int]:

@@ -32,7 +32,7 @@ def split_reason(adjustment: Adjustment) -> str:
     observed = [each.observed for each in adjustment.answers.values() if each.observed is not None]
     if len(observed) >= adjustment.ranks and all(same_value(each, observed[0]) for each in observed):
         who = "the rank observes" if adjustment.ranks == 1 else "all ranks observe"
-        return f"{who} {value_text(observed[0])} instead of {value_text(adjustment.value_to)}"
+        return f"{who} {value_text(observed[0])} instead of {_expected_text(adjustment)}"
     applied = [
         rank
         for rank, each in adjustment.answers.items()
@@ -45,6 +45,14 @@ def split_reason(adjustment: Adjustment) -> str:
     return f"{len(applied)} of {adjustment.ranks} ranks applied it, but not {some_ranks(others)}" + (
         f": {why}" if why else ""
     )
+
+
+def _expected_text(adjustment: Adjustment) -> str:
+    """Return the value that all ranks should have, in words. An inverse may have another one for each rank."""
+    first, *others = (adjustment.to_of(rank) for rank in range(max(1, adjustment.ranks)))
+    if all(same_value(each, first) for each in others):
+        return value_text(first)
+    return "the value that each rank had before"
 
 
 def unchanged_reason(adjustment: Adjustment) -> str:

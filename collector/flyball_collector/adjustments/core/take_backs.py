@@ -10,7 +10,7 @@ from flyball_collector.adjustments.core.book import FollowUps, RunBook, TakeBack
 from flyball_collector.adjustments.core.flights import Flights
 from flyball_collector.adjustments.core.offer_checks import Checked, NotPossible, check, waits_text
 from flyball_collector.adjustments.declared.ranks import AbleRuns, RunValues
-from flyball_collector.adjustments.limits import GOVERNOR
+from flyball_collector.adjustments.limits import GOVERNOR, applied_ns
 from flyball_collector.adjustments.values import same_value, value_text
 
 TRIES = 6
@@ -65,6 +65,14 @@ class TakeBacks:
         for decided in inverse.decisions[:1] if known in book.adjustments else ():
             book.take_backs[known] = TakeBack(known, decided.what, decided.who, decided.why)
 
+    def resume_repair(self, book: RunBook, failed: Adjustment) -> None:
+        """Go on with making ranks equal from before a restart, if they still differ when all of them are back."""
+        if not book.takes_back(failed.name) and _is_to_be_repaired(book, failed):
+            tries = sum(each.inverse_of == failed.id for each in book.adjustments.values())
+            book.take_backs[failed.id] = TakeBack(
+                failed.id, REPAIR, GOVERNOR, failed.reason, min(tries, TRIES - 1), only_if_split=True
+            )
+
     def tick(self, book: RunBook, now_ns: int) -> None:
         """Try what is due."""
         for back in list(book.take_backs.values()):
@@ -77,6 +85,11 @@ class TakeBacks:
         if values is None:
             if book.gone_for_long(now_ns):
                 self._never_taken_back(book, adjustment, back, now_ns)
+        elif back.only_if_split:
+            if values.is_complete:
+                back.only_if_split = False
+                if not _are_split(values, adjustment):
+                    del book.take_backs[back.id]
         elif _all_have(values, adjustment):
             self.end(book, back, now_ns, back.why)
         else:
@@ -185,6 +198,33 @@ class TakeBacks:
         offered = self.flights.offer(book, inverse, values, checked, now_ns)
         self.outbox.put(book, msgspec.structs.replace(book.adjustments[adjustment.id], inverse=inverse.id))
         return offered
+
+
+def _is_to_be_repaired(book: RunBook, failed: Adjustment) -> bool:
+    """Return True if a change has split the ranks and, as far as is stored, nothing has ended their repair."""
+    last = [each.what for each in failed.decisions[-2:]]
+    if failed.inverse_of or last not in (["offer", "fail"], ["commit", "fail"]):
+        return False
+    failed_ns = failed.decisions[-1].time_ns
+    for each in book.adjustments.values():
+        made_equal = each.name == failed.name and (applied_ns(each) or 0) >= failed_ns
+        if made_equal or (each.inverse_of == failed.id and _ended_by_a_person(each)):
+            return False
+    return True
+
+
+def _ended_by_a_person(inverse: Adjustment) -> bool:
+    return inverse.is_over and inverse.decisions[-1].who != GOVERNOR
+
+
+def _are_split(values: RunValues, adjustment: Adjustment) -> bool:
+    """Return True if some ranks have the new value and others the old one. A rank may have changed by itself since."""
+    declared = list(values.of(adjustment.name).values())
+    return (
+        values.attempt == adjustment.attempt
+        and any(not same_value(each.value, declared[0].value) for each in declared)
+        and _changed_since(values, adjustment) is None
+    )
 
 
 def _all_have(values: RunValues, adjustment: Adjustment) -> bool:

@@ -45,6 +45,7 @@ class Delivery:
         loud, outbox.loud = outbox.loud, []
         messages, outbox.messages = outbox.messages, []
         if changed:
+            self._note_effects(changed)
             self._store(changed)
         for host, message in messages:
             if not self.agents.send(host, message):
@@ -61,6 +62,13 @@ class Delivery:
         for adjustment in changed:
             for listener in self.listeners:
                 listener(adjustment)
+
+    def store_answers(self) -> None:
+        """Store what has only another answer since it was stored. Call it once a second, and at the end."""
+        answered = [found for each in self._core.outbox.answered if (found := self.find(each)) is not None]
+        if answered:
+            self._store(answered)
+        self._core.outbox.answered.clear()
 
     def note_effect(self, run: str) -> None:
         """Report that a change has taken effect in a run."""
@@ -85,18 +93,22 @@ class Delivery:
     def _is_old_choice(self, book: RunBook, before_ns: int) -> bool:
         return book.choice is not None and book.choice.time_ns < before_ns and self._core.ables.run(book.run) is None
 
-    def _store(self, changed: Sequence[Adjustment]) -> None:
-        puts: list[Put] = []
-        forgets: list[Name] = []
+    def _note_effects(self, changed: Sequence[Adjustment]) -> None:
         for adjustment in changed:
             if adjustment.state is AdjustmentState.APPLIED and adjustment.decisions[-1].what == "applied":
                 self._effects.changed(adjustment)
                 if adjustment.lever not in AT_ONCE:  # these rest between steps, and change no step
                     self.note_effect(adjustment.run)
+
+    def _store(self, changed: Sequence[Adjustment]) -> None:
+        puts: list[Put] = []
+        forgets: list[Name] = []
         for adjustment in {each.id: each for each in changed}.values():
             self.run_of[adjustment.id] = adjustment.run
             puts.append(archive.put_of(adjustment))
             book = self._core.books.get(adjustment.run)
+            if book is not None and book.adjustments.get(adjustment.id) is adjustment:
+                self._core.outbox.answered.discard(adjustment.id)
             if book is not None and book.watch is not None and book.watch.id == adjustment.id:
                 puts.append(archive.put_of_before(adjustment, self._effects.before(adjustment)))
             elif adjustment.is_over:

@@ -179,11 +179,14 @@ class Governor:
         await self.load()
         loop = asyncio.get_running_loop()
         due = loop.time()
-        while True:
-            for _ in self.slices(self._clock()):
-                await asyncio.sleep(0)
-            due = max(due + 1.0, loop.time())
-            await asyncio.sleep(due - loop.time())
+        try:
+            while True:
+                for _ in self.slices(self._clock()):
+                    await asyncio.sleep(0)
+                due = max(due + 1.0, loop.time())
+                await asyncio.sleep(due - loop.time())
+        finally:
+            self._delivery.store_answers()
 
     async def load(self) -> None:
         """Load what is stored, and begin a new term. Nothing is offered before that."""
@@ -211,6 +214,7 @@ class Governor:
         self._measuring.judge(list(self._core.books.values()), now_ns)
         self._core.tick(now_ns)
         self._delivery.flush()
+        self._delivery.store_answers()
         yield
         for run in self._core.ables.runs() if self.loaded else ():
             if (self._seconds + crc32(run.encode())) % RULES_EVERY_SECONDS == 0:  # not all in one second

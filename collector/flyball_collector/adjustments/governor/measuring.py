@@ -48,10 +48,10 @@ class Measuring:
         return True
 
     def judge(self, books: Sequence[RunBook], now_ns: int) -> None:
-        """Judge the effects of changes that are being watched."""
+        """Judge the effects of changes that are being watched, except of those that are taken back anyway."""
         for book in books:
-            if book.watch is not None and (adjustment := book.watched) is not None:
-                self._judge(adjustment, book.watch.since_ns, now_ns)
+            if book.watch is not None and book.measured_id:
+                self._judge(book.adjustments[book.measured_id], book.watch.since_ns, now_ns)
 
     def forget(self, run: str) -> None:
         """Forget the steps of a run."""

@@ -1,11 +1,12 @@
 """Tests of the search for trainings in a tree of process files."""
 
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
-from flyball_agent.probes.training.search import IDLE_SECONDS, LONGEST_PAUSE, TrainingSearch, is_collector
+from flyball_agent.probes.training.search import IDLE_SECONDS, LONGEST_PAUSE, TrainingSearch, is_collector, pause_of
 
 TICKS = os.sysconf("SC_CLK_TCK")
 TORCH = "7f00-7f01 r-xp 00000000 08:01 1 /usr/lib/python3/dist-packages/torch/lib/libtorch_cpu.so\n"
@@ -38,6 +39,14 @@ def test_finds_what_computes_with_arrays(tmp_path: Path) -> None:
     machine.run(30, 9.0, NO_LIBRARY)
     machine.run(40, 9.0, parent=2)
     machine.run(1000, 9.0)
+    assert machine.found() == [20]
+
+
+@pytest.mark.parametrize("place", [2**15 - 9, 2**15 - 8, 2**15 - 1, 2**15, 2**19])
+def test_a_library_is_found_wherever_its_name_is(tmp_path: Path, place: int) -> None:
+    """The maps of a large process are read in blocks, and a name may lie across two of them."""
+    machine = Machine(tmp_path)
+    machine.run(20, 9.0, "x" * (place - TORCH.index("/libtorch")) + TORCH)
     assert machine.found() == [20]
 
 
@@ -85,6 +94,17 @@ def test_processes_of_no_interest_are_looked_at_less_and_less_often(tmp_path: Pa
     found = [machine.found() for _ in range(LONGEST_PAUSE + 1)]
     assert [] in found
     assert found[-1] == [30]
+
+
+def test_a_process_that_lives_for_months_costs_no_more_than_a_young_one() -> None:
+    """The pause is the longest one after ten million looks too, and no large number is computed for it."""
+    assert [pause_of(looks) for looks in (1, 2, 9, 10, 12)] == [1, 2, 16, LONGEST_PAUSE, LONGEST_PAUSE]
+    tracemalloc.start()
+    try:
+        assert pause_of(10_000_000) == LONGEST_PAUSE
+        assert tracemalloc.get_traced_memory()[1] < 10_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_light_work_beside_a_training_is_none(tmp_path: Path) -> None:

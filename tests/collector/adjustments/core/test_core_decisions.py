@@ -621,3 +621,109 @@ def test_a_measurement_goes_on_after_a_restart() -> None:
     newest = again.newest()
     assert (newest.inverse_of, newest.value_to) == (applied.id, 16)
     assert newest.state is AdjustmentState.OFFERED
+
+
+@pytest.mark.parametrize("is_committed", [False, True])
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_of_two_stored_offers_the_older_one_ends_at_a_restart(is_committed: bool, is_reversed: bool) -> None:
+    """The end of the older one was not stored. It does not stay in progress, and the later one goes on."""
+    before = CoreCase()
+    first = before.ask()
+    older = before.all_answer(first, "prepared") if is_committed else before.of(first)
+    before.all_answer(first, "aborted")
+    before.wait(1)
+    later = before.ask(4)
+    case = CoreCase(0)
+    case.world = 2
+    case.core.load([later, older] if is_reversed else [older, later], [], case.now)
+    assert case.state(older) is AdjustmentState.WITHDRAWN
+    assert case.of(older).reason == "the collector restarted, and a later change was in progress"
+    assert case.core.books[RUN].in_flight == later
+    for rank in range(2):
+        case.declare(rank, step=later.at_step)
+    case.all_answer(later, "applied", 4)
+    assert case.state(later) is AdjustmentState.APPLIED
+
+
+def split_ranks() -> tuple[CoreCase, Adjustment]:
+    """Return a run whose ranks a change has split, and that change. They wait to be made equal."""
+    case = CoreCase()
+    failed = case.all_answer(case.ask(), "prepared")
+    case.answer(failed, 0, "applied", 8)
+    case.answer(failed, 1, "aborted")
+    case.answer(case.newest(), 0, "veto", reason="busy")
+    assert case.core.books[RUN].flight is None
+    return case, case.of(failed)
+
+
+def restarted_with(stored: list[Adjustment], *sizes: int, **fields: object) -> CoreCase:
+    """Return a restarted collector whose ranks declare these sizes, some seconds later."""
+    case = CoreCase(0)
+    case.world = 2
+    case.core.load(stored, [], case.now)
+    case.wait(30)
+    for rank, size in enumerate(sizes):
+        case.declare(rank, micro_batch(size), step=1000, **fields)
+        case.wait(3)
+    return case
+
+
+def test_ranks_are_made_equal_after_a_restart_too() -> None:
+    """A restart between two tries does not leave ranks with different values."""
+    before, failed = split_ranks()
+    case = restarted_with(before.core.history(RUN)[::-1], 8, 16)
+    inverse = case.newest()
+    assert (inverse.inverse_of, inverse.value_to, inverse.state) == (failed.id, 16, AdjustmentState.OFFERED)
+    assert [each.what for each in inverse.decisions[:1]] == ["repair"]
+    case.apply(inverse)
+    assert case.core.books[RUN].take_backs == {}
+    assert case.state(failed) is AdjustmentState.FAILED
+
+
+@pytest.mark.parametrize(("sizes", "attempt"), [((8, 8), 0), ((16, 16), 0), ((8, 4), 0), ((8, 16), 1)])
+def test_after_a_restart_only_ranks_that_are_still_split_are_made_equal(sizes: tuple[int, int], attempt: int) -> None:
+    """Ranks that are equal, a rank that has changed by itself since, and another attempt are left alone."""
+    before, failed = split_ranks()
+    stored = before.core.history(RUN)
+    case = restarted_with(stored[::-1], *sizes, attempt=attempt)
+    assert case.newest().id == stored[0].id
+    assert case.core.books[RUN].take_backs == {}
+    assert case.of(failed) == failed
+
+
+def test_a_repair_that_has_ended_does_not_begin_again_at_a_restart() -> None:
+    """Not if it was done, if a person has stopped it or has set another value, or if it was given up."""
+    for end in (_repair, _stop_repair, _set_another, _give_repair_up):
+        before, _ = split_ranks()
+        end(before)
+        stored = before.core.history(RUN)
+        case = restarted_with(stored[::-1], 8, 16)
+        assert case.newest().id == stored[0].id
+        assert case.core.books[RUN].take_backs == {}
+
+
+def _next_try(case: CoreCase) -> Adjustment:
+    for _ in range(600):
+        case.wait(1)
+        for rank, size in enumerate((8, 16)):
+            case.declare(rank, micro_batch(size))
+        if case.newest().state is AdjustmentState.OFFERED:
+            break
+    return case.newest()
+
+
+def _repair(case: CoreCase) -> None:
+    case.apply(_next_try(case))
+
+
+def _stop_repair(case: CoreCase) -> None:
+    case.core.veto(_next_try(case), "alice", "", case.now)
+
+
+def _set_another(case: CoreCase) -> None:
+    case.core.measured(case.apply(case.ask(4)), effect(), case.now)
+
+
+def _give_repair_up(case: CoreCase) -> None:
+    while case.core.books[RUN].take_backs:
+        case.answer(_next_try(case), 0, "veto", reason="busy")

@@ -190,7 +190,7 @@ def test_an_applied_inverse_ends_the_measurement_of_another_change() -> None:
 
 
 def test_a_rank_that_waits_for_an_epoch_gets_no_more_commits() -> None:
-    """Ranks declare themselves every 30 s, for days perhaps. A commit is sent again only until they have decided."""
+    """Ranks declare themselves every 30 s, for days perhaps. Once they have decided, a commit is sent again rarely."""
     case = run_of_two()
     waiting = committed(case)
     case.messages()
@@ -199,6 +199,27 @@ def test_a_rank_that_waits_for_an_epoch_gets_no_more_commits() -> None:
     case.wait(600)
     case.declare(0, workers(), micro_batch(), THROTTLE, step=waiting.at_step + 1200)
     assert case.messages("commit") == []
+
+
+def test_a_rank_whose_last_word_was_lost_repeats_it_within_an_hour() -> None:
+    """It gets the commit again once an hour, and answers that with what it has done: here it has given up."""
+    case = run_of_two()
+    waiting = committed(case)
+    case.answer(waiting, 1, "aborted", reason="loader_gone")
+    case.messages()
+    commits = 0
+    for _ in range(2 * 120):
+        case.wait(30, every=30)
+        for rank in range(2):
+            case.declare(rank, workers(), micro_batch(), THROTTLE, step=waiting.at_step + 1200)
+        commits += len(case.messages("commit"))
+    assert commits == 2
+    assert case.state(waiting) is AdjustmentState.COMMITTED
+    case.answer(waiting, 0, "prepared")  # a rank that waits still has no other answer
+    assert case.state(waiting) is AdjustmentState.COMMITTED
+    case.answer(waiting, 0, "aborted", reason="loader_gone")
+    assert case.state(waiting) is AdjustmentState.ABORTED
+    assert case.ask(1, "workers").state is AdjustmentState.OFFERED
 
 
 def test_throttling_does_not_end_a_measurement() -> None:

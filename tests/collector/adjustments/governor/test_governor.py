@@ -290,6 +290,30 @@ async def test_rules_change_only_what_protects_a_run_while_it_cannot_be_recorded
     assert [each.value_to for each in case.governor.find(state="offered")] == [4]
 
 
+async def test_answers_are_stored_once_a_second() -> None:
+    """With thousands of ranks, not all answers are encoded for each new one. What is decided is stored at once."""
+    case = GovernorCase()
+    await case.start()
+    case.seconds(60)
+    offered = case.governor.propose(RUN, "micro_batch", 8, who="alice")
+    waiting = len(case.journal)
+    case.answer(offered, 0, pb.Answer.PREPARED)
+    assert len(case.journal) == waiting
+    case.governor.every_second(case.clock.time_ns())
+    assert len(case.journal) == waiting + 1
+    case.governor.every_second(case.clock.time_ns())
+    assert len(case.journal) == waiting + 1
+    case.answer(offered, 1, pb.Answer.PREPARED)
+    assert len(case.journal) == waiting + 2
+    case.answer(offered, 0, pb.Answer.APPLIED, "8")
+    case.governor.every_second(case.clock.time_ns())
+    await case.written()
+    stored = case.store.get_document(ADJUSTMENT, offered.id)
+    assert stored is not None
+    assert msgspec.json.decode(stored.body, type=Adjustment) == case.of(offered)
+    assert [each.verdict for each in case.of(offered).answers.values()] == ["applied", "prepared"]
+
+
 async def test_old_adjustments_are_forgotten() -> None:
     """Finished adjustments are deleted after the retention of the timeline."""
     case, adjustment = await applied_case()
