@@ -187,6 +187,14 @@ def test_a_kill_at_a_limit_raises_that_limit(reason: str, change: str) -> None:
     assert advise("ease_memory", situation(event("oom_kill", limit_of_a_group=0))) is not None
 
 
+@pytest.mark.parametrize(("own", "others"), [(4.0, 2.1), (1.0, 1.9)], ids=["mostly its own", "few of them"])
+def test_the_cpus_are_not_freed_of_the_trainings_own_work(own: float, others: float) -> None:
+    """Other programs must use a quarter of the CPUs, and much of what is used."""
+    found = replace(FIRES["free_cpus"], cores=8.0, own_cores=own, other_cores=others)
+    assert advise("free_cpus", found) is None
+    assert advise("free_cpus", replace(found, own_cores=1.0, other_cores=2.1)) is not None
+
+
 def test_every_rule_has_a_situation_here() -> None:
     """Names are unique and not those of kinds; the rules that it yields to and its kinds exist."""
     assert FIRES.keys() == BY_NAME.keys()
