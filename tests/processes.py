@@ -1,6 +1,7 @@
 """Run real agents and collectors as child processes; used by the fault tests and the benchmarks."""
 
 import contextlib
+import http.client
 import json
 import os
 import signal
@@ -40,11 +41,15 @@ def free_port() -> int:
     return int(reservation.getsockname()[1])
 
 
-def wait_for(what: str, check: Callable[[], T | None], *, seconds: float = 60.0, pause_seconds: float = 0.05) -> T:
-    """Repeat the check until it returns something true; a refused connection counts as false."""
+def wait_for(what: str, check: Callable[[], T | None], *, seconds: float = 120.0, pause_seconds: float = 0.05) -> T:
+    """Repeat the check until it returns something true.
+
+    What cannot be read yet counts as false: a refused connection, an HTTP error, an answer that a killed process left
+    incomplete, a missing file. A long limit only delays failures, and a busy machine may need it.
+    """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        with contextlib.suppress(OSError, urllib.error.URLError):
+        with contextlib.suppress(OSError, http.client.HTTPException):  # urllib's errors are of the first kind
             if answer := check():
                 return answer
         time.sleep(pause_seconds)
@@ -87,7 +92,7 @@ class Process:
         self.child.kill()
         self.child.wait()
 
-    def stop(self, seconds: float = 30.0) -> int:
+    def stop(self, seconds: float = 60.0) -> int:
         """Send SIGTERM and return the exit status."""
         if self.alive():
             self.child.terminate()
@@ -145,7 +150,7 @@ class Collector(Process):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.http_port}"
 
-    def get(self, path: str, timeout_seconds: float = 5.0) -> Any:
+    def get(self, path: str, timeout_seconds: float = 30.0) -> Any:
         """GET a path of the API as JSON."""
         with urllib.request.urlopen(self.url + path, timeout=timeout_seconds) as answer:
             return json.load(answer)
@@ -153,7 +158,7 @@ class Collector(Process):
     def metric(self, name: str) -> float | None:
         """Return the sum of a metric's samples, or None if the metric is missing."""
         page = "/metrics/collector" if name.startswith("flyball_collector_") else "/metrics"
-        with urllib.request.urlopen(self.url + page, timeout=10) as answer:
+        with urllib.request.urlopen(self.url + page, timeout=30) as answer:
             lines = answer.read().decode().splitlines()
         values = [float(line.rsplit(" ", 1)[1]) for line in lines if line.split("{")[0].split(" ")[0] == name]
         return sum(values) if values else None
@@ -161,14 +166,14 @@ class Collector(Process):
     def start_ready(self) -> Self:
         """Start the collector and wait until it is ready."""
         self.start()
-        wait_for("the collector is ready", lambda: self._answers("/readyz"), seconds=90)
+        wait_for("the collector is ready", lambda: self._answers("/readyz"))
         return self
 
     def _answers(self, path: str) -> bool:
         if not self.alive():
             raise GaveUp(f"the collector ended: {self.tail()}")
         try:
-            with urllib.request.urlopen(self.url + path, timeout=2) as answer:
+            with urllib.request.urlopen(self.url + path, timeout=10) as answer:
                 return bool(answer.status == 200)
         except urllib.error.HTTPError:
             return False

@@ -32,11 +32,13 @@ class Receiver(Process):
 
     def answer(self, answer: str) -> None:
         """Set the answer from now on: a status, `hang`, `drip`, or `refuse TEXT`."""
-        (self.folder / "answer").write_text(answer)
+        fresh = self.folder / "answer.new"
+        fresh.write_text(answer)
+        fresh.replace(self.folder / "answer")
 
     def start_listening(self) -> "Receiver":
         self.start()
-        wait_for("the receiver listens", (self.folder / "listening").exists, seconds=60)
+        wait_for("the receiver listens", (self.folder / "listening").exists)
         return self
 
     def stop_listening(self) -> None:
@@ -46,7 +48,7 @@ class Receiver(Process):
     def posts(self) -> list["Post"]:
         """Return the accepted posts in order."""
         try:
-            lines = (self.folder / "posts").read_text().splitlines()
+            lines = (self.folder / "posts").read_text().split("\n")[:-1]  # the last one may be half written
         except FileNotFoundError:
             return []
         return [Post(**json.loads(line)) for line in lines]
@@ -84,8 +86,8 @@ class _Handler(BaseHTTPRequestHandler):
         status = int(answer) if answer.isdigit() else 200
         if status == 200:
             post = {"path": self.path, "headers": dict(self.headers), "body": base64.b64encode(body).decode()}
-            with (self.folder / "posts").open("a") as posts:
-                posts.write(json.dumps(post) + "\n")
+            with (self.folder / "posts").open("ab", buffering=0) as posts:  # one write: others write at the same time
+                posts.write(json.dumps(post).encode() + b"\n")
         self.send_response(status)
         self.send_header("Location", "http://127.0.0.1:1/")
         self.end_headers()

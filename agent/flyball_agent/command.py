@@ -134,8 +134,9 @@ def _run(options: argparse.Namespace) -> int:
         print(f"flyball-agent {installed_version()}")
         return 0
     if not (options.once or options.check):
-        from flyball_agent.memory_footprint import import_without_extras  # noqa: PLC0415
+        from flyball_agent.memory_footprint import import_without_extras, use_one_heap  # noqa: PLC0415
 
+        use_one_heap()
         import_without_extras()
     from flyball_agent.settings_check import check_settings  # noqa: PLC0415  --help must not import the probes
     from flyball_daemon import logs  # noqa: PLC0415

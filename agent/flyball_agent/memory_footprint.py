@@ -5,15 +5,30 @@ import gc
 import sys
 from importlib.util import find_spec
 
-_OPTIONAL_IMPORTS = ("better_exceptions", "greenlet", "grpc_health", "grpc_reflection", "grpc_tools", "rich")
-"""structlog and gRPC import these if they are installed. The agent does not need them; together they take 5 MB."""
+_OPTIONAL_IMPORTS = (
+    "better_exceptions", "bz2", "greenlet", "grpc_health", "grpc_reflection", "grpc_tools", "lzma", "rich",
+)  # fmt: skip
+"""structlog, gRPC and shutil import these if they are there. The agent does not need them; together they take 5 MB."""
 
 _OPENSSL_IMPORTS = ("ssl", "_hashlib")
 """asyncio and hashlib import these if they exist; OpenSSL takes 4 MB. gRPC has its own copy; SHA-256 is built in."""
 
 
+_M_ARENA_MAX = -8  # malloc.h of glibc
+
+
+def use_one_heap() -> None:
+    """Let all threads allocate from one heap. glibc would give each a heap of its own, which keeps what it freed.
+
+    Call this before the first thread starts. The interpreter lock lets one thread work at a time, so none waits longer.
+    """
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc only; musl has one heap
+    if set_option is not None:
+        set_option(_M_ARENA_MAX, 1)
+
+
 def import_without_extras() -> None:
-    """Import asyncio, structlog and gRPC without their optional imports. These can still be imported later."""
+    """Import asyncio, structlog, gRPC and shutil without their optional imports. These can still be imported later."""
     names = _OPTIONAL_IMPORTS + (_OPENSSL_IMPORTS if _has_own_hashes() else ())
     hidden = [name for name in names if name not in sys.modules]
     hide: dict[str, None] = dict.fromkeys(hidden)
@@ -23,6 +38,7 @@ def import_without_extras() -> None:
 
         import asyncio  # noqa: F401, PLC0415
         import grpc.aio  # noqa: F401, PLC0415
+        import shutil  # noqa: F401, PLC0415  for `ctypes.util`, with which NVIDIA's library is found
         import structlog  # noqa: F401, PLC0415
     finally:
         for name in hidden:

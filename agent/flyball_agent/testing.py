@@ -162,7 +162,7 @@ class MemoryCollector:
             await self._server.stop(None)
             self._server = None
 
-    async def until(self, condition: Callable[[], bool], timeout_seconds: float = 10.0) -> None:
+    async def until(self, condition: Callable[[], bool], timeout_seconds: float = 60.0) -> None:
         """Wait until messages make a condition true."""
         async with asyncio.timeout(timeout_seconds), self.changed:
             await self.changed.wait_for(condition)
@@ -282,7 +282,7 @@ class MemoryCollector:
             outbox.put_nowait(pb.CollectorMessage(replay_grant=pb.ReplayGrant(bytes=self.granting_bytes)))
 
 
-async def until_true(condition: Callable[[], object], timeout_seconds: float = 10.0) -> None:
+async def until_true(condition: Callable[[], object], timeout_seconds: float = 60.0) -> None:
     """Poll a condition until it is true. Raise TimeoutError if it does not become true."""
     async with asyncio.timeout(timeout_seconds):
         while not condition():  # noqa: ASYNC110  another thread may make it true

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from textwrap import wrap
 from typing import Any, NoReturn
 
@@ -71,7 +72,9 @@ class DaemonParser(argparse.ArgumentParser):
     """An argument parser whose help and errors look like those of the `flyball` commands."""
 
     def __init__(self, *arguments: Any, examples: Iterable[str] = (), **named: Any) -> None:
-        super().__init__(*arguments, **(named | {"add_help": False}))
+        # Without a width, argparse imports shutil, which a daemon would keep in memory.
+        formatter = partial(argparse.HelpFormatter, width=help_width())
+        super().__init__(*arguments, **(named | {"add_help": False, "formatter_class": formatter}))
         self.examples = tuple(examples)
         self.add_argument("-h", "--help", action="help", help="Show this message and exit.")
 

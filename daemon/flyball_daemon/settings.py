@@ -1,6 +1,5 @@
 """Loads the settings of a daemon from defaults, a TOML file, the environment and `--set`, in this order."""
 
-import difflib
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ import msgspec
 
 from flyball_daemon.file_faults import read_fault
 from flyball_daemon.keys import Key, check, describe
+from flyball_daemon.suggestion import closest
 from flyball_daemon.toml_lines import key_lines
 
 Settings = TypeVar("Settings", bound=msgspec.Struct)
@@ -197,11 +197,10 @@ def _unknown(name: str, keys: Mapping[str, Key], prefix: str, spell: Callable[[s
 
 def _nearest(name: str, keys: Mapping[str, Key]) -> str | None:
     """Return the most similar key. The same name in another table counts as similar."""
-    close = difflib.get_close_matches(name, keys, n=1, cutoff=0.6)
-    if close:
+    if close := closest(name, keys):
         return close[0]
     last = {key.rpartition(".")[2]: key for key in keys}
-    close = difflib.get_close_matches(name.rpartition(".")[2], last, n=1, cutoff=0.75)
+    close = closest(name.rpartition(".")[2], last, cutoff=0.75)
     return last[close[0]] if close else None
 
 

@@ -39,12 +39,12 @@ def train(name: str) -> None:
     began = last = shown = time.monotonic()
     with flyball.run(name, policy=RUNS[name]) as run:
         while not ending:
-            speed = gpu.speed
-            time.sleep(BUSY_SECONDS / speed)
+            time.sleep(BUSY_SECONDS / gpu.speed)
+            busy = time.monotonic() - last  # a busy machine lets it sleep longer: that must not cool the GPU
             tokens += TOKENS
             run.step(tokens=TOKENS)  # sleeps here while throttled
             now = time.monotonic()
-            gpu.advance(BUSY_SECONDS / speed, now - last, failed=now - began > HEALTHY_SECONDS)
+            gpu.advance(busy, now - last, failed=now - began > HEALTHY_SECONDS)
             last = now
             if now - shown >= PLAY_SECONDS / 2:
                 shown = now

@@ -23,6 +23,7 @@ from flyball_planner.models.families import model_cost, model_names, register_mo
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.plan.plan import Plan
 from flyball_planner.report.render import ReportFormat, render
+from flyball_reports.errors import InputError
 from flyball_reports.specification.source_value import SourceValue
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def plan(
     from flyball_planner.plan.make import make_plan  # noqa: PLC0415
     from flyball_planner.specification.reader import read_entry  # noqa: PLC0415
 
-    where: dict[str, object] = {"device": hardware} if isinstance(hardware, str) else dict(hardware)
+    where = _where(hardware)
     if devices is not None:
         where["devices"] = devices
     subject = model if isinstance(model, TransformerShape | ModelCost) else None
@@ -136,16 +137,27 @@ def calibrate(path: str | Path) -> "CalibrationResult":
     return learn(read_runs(file.read_text(encoding="utf-8"), str(file), resolve))
 
 
-def configure(hardware: str, devices: int = 1, *, longest_days: float = 7.0) -> tuple[Configuration, ...]:
+def configure(hardware: str, devices: int | None = None, *, longest_days: float = 7.0) -> tuple[Configuration, ...]:
     """Return a conservative, a balanced and an extreme configuration for a machine.
 
     >>> [each.name for each in configure("RTX_4090_fp16")]
     ['conservative', 'balanced', 'extreme']
     """
-    from flyball_planner.catalogue.machines import machine  # noqa: PLC0415
     from flyball_planner.configurations.configure import configure as of_machine  # noqa: PLC0415
+    from flyball_planner.specification.hardware import named_machine  # noqa: PLC0415
 
-    return of_machine(machine(hardware, devices), longest_days=longest_days)
+    if not isinstance(hardware, str):
+        raise InputError(f"configure: expected the name of a device or an instance type, not {hardware!r}")
+    return of_machine(named_machine(hardware, devices), longest_days=longest_days)
+
+
+def _where(hardware: object) -> dict[str, object]:
+    """Return the section `hardware`."""
+    if isinstance(hardware, str):
+        return {"device": hardware}
+    if not isinstance(hardware, Mapping):
+        raise InputError(f"plan: hardware: expected the name of a device or keys such as device, not {hardware!r}")
+    return dict(hardware)
 
 
 def _beside(folder: Path) -> Callable[[str], str]:

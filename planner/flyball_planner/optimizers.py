@@ -14,6 +14,7 @@ OPTIMIZERS: dict[str, Optimizer] = {
         Optimizer("adamw", state_bytes=8, moments=2, transient_bytes=FOREACH),
         Optimizer("adam", state_bytes=8, moments=2, transient_bytes=FOREACH),
         Optimizer("adamw-fused", state_bytes=8, moments=2),
+        Optimizer("adamw-bf16", state_bytes=4, moments=0, transient_bytes=FOREACH),  # DeepSeek-V3 report, §3.3.2
         Optimizer("adamw-paged", state_bytes=8, moments=0, paged=True),  # bitsandbytes, moments always in fp32
         Optimizer("adamw-8bit", state_bytes=2 + BLOCK_SCALES, moments=0),  # Dettmers et al., 2022
         Optimizer("adamw-8bit-paged", state_bytes=2 + BLOCK_SCALES, moments=0, paged=True),

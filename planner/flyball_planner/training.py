@@ -32,6 +32,7 @@ class Checkpointing(StrEnum):
     """The activations that are recomputed in the backward pass instead of stored."""
 
     NONE = "none"
+    LIGHT = "light"  # recomputes norms, experts' activations and latent up-projections (Megatron's recompute modules)
     SELECTIVE = "selective"  # recomputes attention scores (Korthikanti et al., 2022), or every second product
     FULL = "full"  # stores only the input of each layer
 

@@ -53,7 +53,7 @@ async def running(made: Setup) -> AsyncIterator[Setup]:
 
 
 async def until_released(made: Setup) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not made.start_up.windows_warm:  # noqa: ASYNC110  a test may
             await asyncio.sleep(0.01)
 
@@ -72,7 +72,7 @@ async def test_nothing_is_raised_before_active_conditions_are_loaded() -> None:
         assert not again.start_up.windows_warm
         early = again.start_up.conditions_loaded
         store.down = False
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await again.events.timeline.loaded.wait()
         await asyncio.sleep(0.3)
         assert not again.start_up.windows_warm
@@ -122,7 +122,7 @@ async def test_a_hosts_event_is_added_to_the_timeline() -> None:
     async with running(Setup(store)) as made:
         await until_released(made)
         made.fleet.ensure("a").events = (HostEvent(START_NS, "oom_kill", "", 0, "python was killed"),)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not made.events.timeline.recent():  # noqa: ASYNC110  a test may
                 await asyncio.sleep(0.05)
     (note,) = made.events.timeline.recent()
@@ -161,7 +161,7 @@ async def test_forecasts_get_memory_series_from_before_a_restart() -> None:
         await asyncio.sleep(0.2)
         assert memory.loaded == []
         made.catching_up = False
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not memory.loaded:  # noqa: ASYNC110  a test may
                 await asyncio.sleep(0.01)
     assert memory.loaded == [Subject("a", resource="host")]
@@ -172,7 +172,7 @@ async def test_forecasts_do_not_wait_forever_for_a_fleet_that_replays(monkeypatc
     monkeypatch.setattr("flyball_collector.events.MAX_CATCH_UP_SECONDS", 0.3)
     made, memory = _with_history()
     async with running(made):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not memory.loaded:  # noqa: ASYNC110  a test may
                 await asyncio.sleep(0.01)
     assert made.catching_up

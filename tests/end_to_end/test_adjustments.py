@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adjusted_jobs import SETTINGS, JobLauncher, adjustment, answer_of, job_launcher, known, propose
+from tests.adjusted_jobs import SETTINGS, JobLauncher, adjustment, answer_of, job_launcher, propose, wait_until_known
 from tests.processes import Agent, Collector, wait_for
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
@@ -30,7 +30,7 @@ def test_a_change_goes_all_the_way(fleet: tuple[Collector, JobLauncher]) -> None
     """Both ranks change at the step that was offered, its effect is measured, and everything is recorded."""
     collector, launcher = fleet
     job = launcher.start("all-the-way")
-    wait_for("the value is known", lambda: known(collector, job))
+    wait_until_known(collector, job)
     wait_for("it has some reports to compare with", lambda: job.step(0) > STEPS_BEFORE)
     offer = propose(collector, job.name, 2)
     wait_for("it is kept", lambda: adjustment(collector, offer["id"])["state"] == "kept", seconds=180)

@@ -183,14 +183,21 @@ def test_a_trace_has_the_steps_and_the_training_goes_on(
     names = [event.get("name", "") for event in events]
     assert len({name for name in names if name.startswith("ProfilerStep#")}) == 3
     assert any("aten::addmm" in name or "aten::linear" in name for name in names)
-    answer = json.loads(capture(collector, "trains", "--what", "memory", "--format", "json", cwd=tmp_path).stdout)
-    facts = json.loads(gzip.decompress((tmp_path / answer["captures"][0]["path"]).read_bytes()))
+    facts = wait_for("the weights are listed", lambda: _with_weights(collector, tmp_path))
     assert facts["process"]["rss_bytes"] > 10_000_000
-    assert [16, 16] in [each["shape"] for each in facts["tensors"]["largest"]]
     assert facts["cuda"] is None
     refused = capture(collector, "trains", "--what", "syncs", cwd=tmp_path, expected=1)
     assert "CUDA is not initialised in this process" in refused.stderr
     assert child.poll() is None
+
+
+def _with_weights(collector: Collector, folder: Path) -> dict[str, Any] | None:
+    """Capture memory; None if the search for tensors was cut off before it came to the weights: the machine is busy."""
+    answer = json.loads(capture(collector, "trains", "--what", "memory", "--format", "json", cwd=folder).stdout)
+    facts: dict[str, Any] = json.loads(gzip.decompress((folder / answer["captures"][0]["path"]).read_bytes()))
+    shapes = [each["shape"] for each in facts["tensors"]["largest"]]
+    assert [16, 16] in shapes or not facts["tensors"]["complete"], facts["tensors"]
+    return facts if [16, 16] in shapes else None
 
 
 def _raised(collector: Collector, run: str) -> dict[str, Any] | None:

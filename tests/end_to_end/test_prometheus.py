@@ -51,7 +51,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
 
 def test_the_whole_page_passes_promtool(fleet: Collector) -> None:
     """`curl /metrics | promtool check metrics` reports no problem."""
-    with urllib.request.urlopen(f"{fleet.url}/metrics", timeout=5) as answer:
+    with urllib.request.urlopen(f"{fleet.url}/metrics", timeout=30) as answer:
         page = answer.read()
     check = subprocess.run(["promtool", "check", "metrics"], input=page, capture_output=True, check=False)
     assert (check.returncode, check.stderr.decode()) == (0, "")
@@ -72,11 +72,10 @@ def test_prometheus_discovers_scrapes_and_answers(fleet: Collector, tmp_path: Pa
     with Process(command, tmp_path / "prometheus.log") as prometheus:
         prometheus.start()
         query = 'flyball_gpu_temperature_celsius{instance="node-1"}'
-        answers = wait_for("both jobs answer", lambda: _both(_query(port, query)), seconds=40, pause_seconds=0.5)
+        answers = wait_for("both jobs answer", lambda: _both(_query(port, query)), pause_seconds=0.5)
         assert {float(answer["value"][1]) for answer in answers} == {61.0}
-        (up,) = [a for a in _query(port, "up") if a["metric"]["job"] == "hosts"]
-        assert up["metric"]["instance"] == "node-1"
-        assert up["value"][1] == "1"
+        up = wait_for("the host is up", lambda: _up(port), pause_seconds=0.5)
+        assert [each["metric"]["instance"] for each in up] == ["node-1"]
 
 
 def test_our_rules_are_evaluated_and_an_xid_rings(fleet: Collector, tmp_path: Path) -> None:
@@ -94,24 +93,28 @@ def test_our_rules_are_evaluated_and_an_xid_rings(fleet: Collector, tmp_path: Pa
     ]
     with Process(command, tmp_path / "prometheus.log") as prometheus:
         prometheus.start()
-        ringing = wait_for(
-            "the XID rings", lambda: _ringing(port, "FlyballGpuXidCritical"), seconds=60, pause_seconds=0.5
-        )
+        ringing = wait_for("the XID rings", lambda: _ringing(port, "FlyballGpuXidCritical"), pause_seconds=0.5)
         assert [(alert["labels"]["instance"], alert["labels"]["code"]) for alert in ringing] == [("node-1", "79")]
-        assert _ringing(port, "FlyballWatchdog")
-        rules = wait_for("all is evaluated", lambda: _evaluated(port), seconds=60, pause_seconds=0.5)
+        wait_for("the watchdog rings", lambda: _ringing(port, "FlyballWatchdog"), pause_seconds=0.5)
+        rules = wait_for("all is evaluated", lambda: _evaluated(port), pause_seconds=0.5)
         assert {rule["name"]: rule.get("lastError") for rule in rules if rule["health"] != "ok"} == {}
         assert {Path(group["file"]).name for group in _get(port, "rules")["groups"]} == set(RULES)
         firing = {
             alert["labels"]["alertname"] for alert in _get(port, "alerts")["alerts"] if alert["state"] == "firing"
         }
         assert "FlyballScrapeMissing" not in firing
-        assert wait_for("it is recorded", lambda: _query(port, "kind:flyball_conditions:count"), seconds=30)
+        assert wait_for("it is recorded", lambda: _query(port, "kind:flyball_conditions:count"))
 
 
 def _ringing(port: int, name: str) -> list[Any]:
     alerts = _get(port, "alerts")["alerts"]
     return [alert for alert in alerts if alert["labels"]["alertname"] == name and alert["state"] == "firing"]
+
+
+def _up(port: int) -> list[Any]:
+    """Return the hosts that were scraped. On a busy machine a scrape can take longer than its second."""
+    found = _query(port, 'up{job="hosts"}')
+    return [each for each in found if each["value"][1] == "1"]
 
 
 def _evaluated(port: int) -> list[Any] | None:
@@ -126,7 +129,7 @@ def _query(port: int, expression: str) -> list[Any]:
 
 def _get(port: int, path: str, **parameters: str) -> Any:
     url = f"http://127.0.0.1:{port}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
-    with urllib.request.urlopen(url, timeout=5) as answer:
+    with urllib.request.urlopen(url, timeout=30) as answer:
         return json.load(answer)["data"]
 
 

@@ -173,8 +173,19 @@ def test_a_tmp_of_a_training_is_left_clean(
     child = train()
     known(collector, child)
     assert ended(collector, order(collector, "memory"))["state"] == "done"
-    files = len(list(Path(f"/proc/{child.pid}/fd").iterdir()))
+    files = wait_for("the first capture is over for the training, too", lambda: _steady_descriptors(child.pid))
     for what in ("memory", "stacks", "memory"):
         ended(collector, order(collector, what))
-    assert len(list(Path(f"/proc/{child.pid}/fd").iterdir())) == files
-    assert list((tmp_path / "temporary").iterdir()) == []
+    wait_for("each descriptor is closed", lambda: _descriptors(child.pid) == files)
+    wait_for("each file is removed", lambda: not list((tmp_path / "temporary").iterdir()))
+
+
+def _descriptors(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def _steady_descriptors(pid: int) -> int | None:
+    """Return how many descriptors a process has open, as soon as that does not change for a while."""
+    before = _descriptors(pid)
+    time.sleep(0.5)
+    return before if _descriptors(pid) == before else None

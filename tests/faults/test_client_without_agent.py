@@ -11,7 +11,7 @@ import pytest
 
 from flyball.training.run import Run
 from tests.client.training.listening_socket import ListeningSocket, open_run
-from tests.faults.lost_time import LostTime, least, train
+from tests.faults.lost_time import LostTime, calm, least, train
 from tests.processes import Agent, free_port, wait_for
 
 pytestmark = pytest.mark.faults
@@ -42,8 +42,8 @@ def run_to(agent: Agent) -> Run:
 
 
 def usual(run: Run) -> LostTime:
-    """Return what the client takes while all is well."""
-    lost = train(run, SECONDS)
+    """Return what the client takes, which never blocks."""
+    lost = calm(lambda: train(run, SECONDS))
     assert lost.blocked == 0
     return lost
 
@@ -52,9 +52,7 @@ def more_than(before: LostTime, run: Run) -> float:
     """Return how much more the client takes than before. A busy machine may slow down one second, but not each."""
 
     def more() -> float:
-        lost = train(run, SECONDS)
-        assert lost.blocked == 0
-        return lost.seconds - before.seconds
+        return usual(run).seconds - before.seconds
 
     return least(more, MAY_LOSE_SECONDS)
 
@@ -122,8 +120,7 @@ def test_a_run_opens_while_the_queue_of_an_agent_is_full(tmp_path: Path) -> None
 def test_without_an_agent_a_training_only_measures(tmp_path: Path) -> None:
     """Connecting is tried again, more and more rarely."""
     run = open_run(tmp_path / "agent.sock", report_ns=REPORT_NS)
-    lost = train(run, SECONDS)
-    assert lost.blocked == 0
+    lost = usual(run)
     assert lost.seconds < 50 * MAY_LOSE_SECONDS  # a hundred steps and twenty reports
     assert (run.summary().overall.steps_per_second or 0) > 0
     run.finish()

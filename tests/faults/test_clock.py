@@ -38,7 +38,7 @@ def test_a_wall_clock_that_steps_an_hour_changes_nothing_but_the_skew(
     offset.write_text(f"{hours * 3600:+d}s")
     assert_pace(collector, "node-1", 5)
     skew = collector.get("/api/v1/hosts/node-1")["host"]["clock_skew_seconds"]
-    assert skew == pytest.approx(hours * 3600, abs=2)
+    assert skew == pytest.approx(hours * 3600, abs=10)
     stored = assert_whole(collector, agent, "node-1", at_least=30)
     assert len(stored) == 1
 
@@ -56,5 +56,5 @@ def test_faketime_does_step_the_clock_of_a_process(tmp_path: Path) -> None:
         ["python3", "-c", script], env=environment, capture_output=True, text=True, check=True
     ).stdout
     wall, monotonic = map(float, output.split())
-    assert wall - time.time() == pytest.approx(3600, abs=5)
-    assert abs(monotonic - time.monotonic()) < 5
+    assert wall - time.time() == pytest.approx(3600, abs=60)
+    assert abs(monotonic - time.monotonic()) < 60

@@ -112,7 +112,7 @@ def kills_seen(group: Path, log: KernelLog) -> pb.OomKill:
         found.extend(event for event in events.take() if event.oom_kill.pid == child.pid)
         return bool(found)
 
-    wait_for("the kill is read", mine, seconds=10)
+    wait_for("the kill is read", mine)
     assert len(found) == 1
     return found[0].oom_kill
 

@@ -65,7 +65,7 @@ def test_a_killed_collector_and_an_absent_receiver_lose_nothing(tmp_path: Path, 
     wait_for("active conditions are loaded again", lambda: collector.get("/api/v1/conditions")["loaded"])
     again = collector.get("/api/v1/conditions")["conditions"]
     assert {each["condition"] for each in before} <= {each["condition"] for each in again}
-    assert (collector.metric("flyball_collector_notifications_waiting") or 0) >= 1
+    wait_for("one waits", lambda: (collector.metric("flyball_collector_notifications_waiting") or 0) >= 1)
     receiver.start_listening()
     wait_for(
         "all are sent",

@@ -39,6 +39,7 @@ while True:
     time.sleep(0.1)
 """
 
+LEAST_CONNECTIONS = 60
 RUBBISH = (
     b"\xff\xfe\x00rubbish\n",
     b"[" * 60_000 + b"\n",
@@ -81,7 +82,7 @@ def train(agent: Agent, processes: ExitStack) -> Iterator[Any]:
 
 def _step(collector: Collector, run: str) -> int:
     return max(
-        (each["step"] for each in collector.get("/api/v1/hosts/node-1")["runs"] if each["run"] == run), default=0
+        (each["step"] or 0 for each in collector.get("/api/v1/hosts/node-1")["runs"] if each["run"] == run), default=0
     )
 
 
@@ -128,16 +129,15 @@ def test_floods_and_rubbish_disturb_neither_the_host_nor_another_run(
     )
     idle: list[socket.socket] = []
     turn = 0
-    while time.monotonic() - started < 5 or last_sequence(collector, "node-1") < tick + 20:
+    while time.monotonic() - started < 5 or turn < LEAST_CONNECTIONS or last_sequence(collector, "node-1") < tick + 20:
         idle.append(_pester(agent, RUBBISH[turn % len(RUBBISH)]))
         if len(idle) > 150:
             idle.pop(0).close()
         turn += 1
-        assert time.monotonic() - started < 60, "the host does not go on"
-    assert turn > 20
+        assert time.monotonic() - started < 120, "the host does not go on"
     wait_for("the honest run went on", lambda: _step(collector, "honest") > step + 10)
     assert agent.resident_bytes() - memory < MAX_CONNECTIONS * (MAX_LINE_BYTES + MAX_UNREAD_BYTES)
-    assert (collector.metric("flyball_agent_client_errors_total") or 0) > 20
+    wait_for("they are counted", lambda: (collector.metric("flyball_agent_client_errors_total") or 0) > 20)
     for end in idle:
         end.close()
 

@@ -10,7 +10,7 @@ from typing import Self
 
 import pytest
 
-_SECONDS = 30
+_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import grpc
 from flyball_proto.v1 import telemetry_pb2 as pb
 from tests.outside.agent_messages import CONNECT
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 class RawStream:

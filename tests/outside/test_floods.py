@@ -9,7 +9,7 @@ from tests.outside.frames import PING, PREFACE, frame, settings
 from tests.outside.raw_client import Target
 from tests.processes import wait_for
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 def send_and_read(collector: SecuredCollector, host: str, sent: bytes) -> bytes:
@@ -29,6 +29,6 @@ def test_a_client_that_floods_waits_before_it_connects_again(secured: SecuredCol
     greeting = PREFACE + settings()
     assert send_and_read(secured, "flooding", greeting)
     send_and_read(secured, "flooding", greeting + frame(PING, 0, 0, bytes(8)) * 2000)
-    wait_for("its connections are closed", lambda: not send_and_read(secured, "flooding", greeting), seconds=5)
+    wait_for("its connections are closed", lambda: not send_and_read(secured, "flooding", greeting))
     assert send_and_read(secured, "calm", greeting)
     wait_for("the refusal is listed", lambda: "too much work" in json.dumps(secured.get("/api/v1/refused-agents")))

@@ -15,7 +15,7 @@ from tests.outside.door import SecuredCollector
 from tests.outside.doors import Door
 from tests.processes import Collector
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 @pytest.fixture(params=["tls", "plaintext"])

@@ -59,7 +59,7 @@ def test_a_health_check_is_answered(
         address = f"https://127.0.0.1:{secured.grpc_port}"
         files = [f"--cert={mine.certificate_file}", f"--key={mine.key_file}", "--no-verify-peer"]
     ended = run(
-        ["nghttp", "-v", "-n", "--timeout=10", *options, *files, *_HEADERS, "-d", empty_message, address + _CHECK]
+        ["nghttp", "-v", "-n", "--timeout=60", *options, *files, *_HEADERS, "-d", empty_message, address + _CHECK]
     )
     times = 8 if "--multiply=8" in options else 1
     assert ended.status == 0, ended.output
@@ -72,7 +72,7 @@ def test_headers_beyond_the_limit_are_refused_with_a_reason(plain: Collector, em
     """More than 16 KB of headers in CONTINUATION frames are refused, and the next client is served."""
     needs("nghttp")
     address = f"http://127.0.0.1:{plain.grpc_port}{_CHECK}"
-    command = ["nghttp", "-v", "-n", "--timeout=10", *_HEADERS, "-d", empty_message, address]
+    command = ["nghttp", "-v", "-n", "--timeout=60", *_HEADERS, "-d", empty_message, address]
     refused = run([*command, "--continuation"])
     assert "grpc-status: 0" not in refused.output
     assert re.search(r"of headers|grpc-status: 8|:status: 431", refused.output), refused.output
@@ -109,7 +109,7 @@ def _load(address: str, message: Path) -> None:
 
 
 def _h2load(address: str, message: Path) -> list[object]:
-    limits = ["-n", _CALLS, "-c", 4, "-m", 8, "--rps=100", "--connection-inactivity-timeout=10"]
+    limits = ["-n", _CALLS, "-c", 4, "-m", 8, "--rps=100", "--connection-inactivity-timeout=60"]
     return ["h2load", *limits, *_HEADERS, "-d", message, address + _CHECK]
 
 

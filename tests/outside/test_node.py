@@ -18,7 +18,7 @@ from tests.stored import read_stored
 
 _PROTO = Path(__file__).parents[2] / "proto" / "flyball_proto" / "v1" / "telemetry.proto"
 _CLIENT = Path(__file__).with_name("node_client.mjs")
-ANSWER_SECONDS = 3.0  # measured: 0.2; a busy machine is allowed more, the fault took 31.8
+ANSWER_SECONDS = 15.0  # measured: 0.2; a busy machine is allowed more, the fault took 31.8
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def _run(packages: Path, *arguments: object) -> dict[str, Any]:
         "LAYOUT": json.dumps(layout),
     }
     command = ["node", str(_CLIENT), *map(str, arguments)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout)  # type: ignore[no-any-return]
 

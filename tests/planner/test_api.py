@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import flyball_planner.api
-from flyball_planner.api import plan
+from flyball_planner.api import configure, plan, recommend, register_hardware
 from flyball_planner.catalogue.devices import REGISTRY
 from flyball_planner.models.families import REGISTERED
+from flyball_reports.errors import InputError
 
 DOCUMENTED = (
     "flyball",
@@ -110,3 +111,25 @@ def test_numbers_of_numpy_are_numbers() -> None:
     )
     assert (made.training.global_batch, made.training.steps) == (8, 10)
     assert [each.global_batch for each in made.scaling_batches] == [8, 16]
+
+
+@pytest.mark.parametrize("wrong", [None, 7, ["H100"]])
+def test_hardware_that_is_no_name_is_refused(wrong: Any) -> None:
+    """Each function names what it expects, instead of an error of Python."""
+    with pytest.raises(InputError, match="expected the name of a device"):
+        plan(model="gpt2", hardware=wrong)
+    with pytest.raises(InputError, match="expected the name of a device"):
+        configure(wrong)
+    with pytest.raises(InputError, match="expected a name in quotes"):
+        register_hardware(wrong, {"type": "gpu"})
+
+
+def test_a_machine_may_be_configured_by_its_name() -> None:
+    """The number of devices of a cloud instance, or before a name, is used where none is passed."""
+    assert configure("2xRTX 4090")[0].devices == 2
+
+
+def test_hours_that_are_no_number_are_refused() -> None:
+    """NaN is refused like a text."""
+    with pytest.raises(InputError, match="samples must be a number, not nan"):
+        recommend(samples=float("nan"), hours=1)  # type: ignore[arg-type]  # as untyped callers may pass

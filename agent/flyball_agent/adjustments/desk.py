@@ -159,8 +159,10 @@ class AdjustmentDesk:
             case "offer":
                 self._take_offer(message.offer)
             case "commit" if self._is_current(message.commit.term):
+                self._remember_earlier(message.commit)
                 self._commit(message.commit.id)
             case "withdraw" if self._is_current(message.withdraw.term):
+                self._remember_earlier(message.withdraw)
                 self._withdraw(message.withdraw.id, clean(message.withdraw.reason.encode()))
 
     def _is_current(self, term: int) -> bool:
@@ -192,7 +194,8 @@ class AdjustmentDesk:
     def _offer_to(self, process: AbleProcess, offer: CheckedOffer) -> None:
         now, rank = self._now(), process.able.rank
         value_from, value_to = offer.value_from.of(rank), offer.value_to.of(rank)
-        if offer.id not in process.offers:  # a repeated one is passed again
+        known = process.offers.get(offer.id)
+        if known is None or not known.name:  # a repeated one is passed again
             if not (value_from and value_to):  # a rank that the collector has not seen
                 return self._refuse_for(process, offer, "stale")
             if reason := process.refusal(offer.name, value_to, now):
@@ -228,6 +231,16 @@ class AdjustmentDesk:
         passed = PassedOffer(offer.id, offer.name, offer.value_from.of(rank), offer.value_to.of(rank), 0.0)
         self.outbox.add_answer(*refusal_of(process.able, passed, "refused", reason, self._clock.wall_ns()))
         _log.warning("adjustment_refused", id=offer.id, run=offer.run, rank=process.able.rank, reason=reason)
+
+    def _remember_earlier(self, message: adjust.Commit | adjust.Withdraw) -> None:
+        """Remember an offer that an earlier start of the agent passed on: a rank that has it must get its end too.
+
+        A rank that does not know it ignores the message. One that has ended it repeats its last word.
+        """
+        for process in self._able.values() if is_valid_id(message.id) else ():
+            of = process.able
+            if (of.run, of.attempt) == (message.run, message.attempt) and message.id not in process.offers:
+                process.remember(PassedOffer(message.id, "", "", "", 0.0))
 
     def _commit(self, adjustment: str) -> None:
         """Pass a commit on. A change may then wait for an epoch, so it does not keep other offers from the process."""

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from flyball.command.analyze_facts import host_facts
-from flyball.host.hardware_parts import HostBenchmarks
+from flyball.host.hardware_profile import HardwareProfile
 from flyball.host_review.host_finding import FindingKind, HostFinding
 from flyball.host_review.host_review import HostReview
 from flyball.host_review.host_score import ScorePart
 from flyball.host_review.peer_hosts import PEERS
-from flyball.host_review.score_figures import MEASURED, TYPICAL, ScoreFigure
+from flyball.host_review.score_figures import ASSUMED, MEASURED, TYPICAL, ScoreFigure
 from flyball_planner.configurations.configuration import Configuration
 from flyball_reports.figures import count, duration, energy, percent, plural, rate, size
 from flyball_reports.section import ReportTable, Section
@@ -26,7 +26,7 @@ def review_sections(review: HostReview, *, verbose: bool = False, bars: bool = T
         Section("", tables=(ReportTable(tuple(_headline(review))),)),
         Section("System", tables=(ReportTable(tuple(host_facts(review))),)),
         Section("Score", tables=(_score_table(review, bars=bars),)),
-        _measured(review.profile.benchmarks),
+        _measured(review.profile),
         Section("Bottlenecks", tables=(_bottlenecks(review),)),
         _configurations(review),
         Section("Missed limits", points=_missed(review)),
@@ -95,7 +95,8 @@ def _why(part: ScorePart) -> str:
 
 
 def _figure(figure: ScoreFigure) -> str:
-    source = f", {figure.source.partition(' ')[0]}" if figure.source.startswith((MEASURED, TYPICAL)) else ""
+    word = figure.source if figure.source == ASSUMED else figure.source.partition(" ")[0]
+    source = f", {word}" if figure.source.startswith((MEASURED, TYPICAL, ASSUMED)) else ""
     return f"{figure.name} {amount(figure)} ({figure.score:.1f}{source})"
 
 
@@ -108,14 +109,15 @@ def amount(figure: ScoreFigure) -> str:
     return f"{figure.value:,.0f} per second" if figure.unit == "per second" else rate(figure.value, figure.unit)
 
 
-def _measured(benchmarks: HostBenchmarks | None) -> Section:
+def _measured(profile: HardwareProfile) -> Section:
+    benchmarks = profile.benchmarks
     if benchmarks is None:
         return Section("Measured")
     disk, memory, network = benchmarks.disk, benchmarks.memory, benchmarks.network
     mongo, processor = benchmarks.mongo, benchmarks.processor
     rows = []
     if disk is not None:
-        how = "cache bypassed" if disk.direct else "cache flushed and dropped"
+        how = "cache bypassed" if disk.direct else disk.note or "cache flushed and dropped"
         reads = f", read {rate(disk.read_mb_per_second * 1e6, 'B/s')}" if disk.read_mb_per_second else ""
         small = f", {disk.random_reads_per_second:,.0f} random reads per second" if disk.random_reads_per_second else ""
         rows.append(("Disk", f"write {rate(disk.write_mb_per_second * 1e6, 'B/s')}{reads}{small} ({how})"))
@@ -126,9 +128,12 @@ def _measured(benchmarks: HostBenchmarks | None) -> Section:
         rows.append(("Processor", f"matrix products in fp32: {rate(processor.matmul_gflops * 1e9, 'FLOP/s')}"))
     for gpu in benchmarks.gpus:
         rates = ", ".join(f"{name} {rate(tflops * 1e12, 'FLOP/s')}" for name, tflops in gpu.matmul_tflops.items())
-        copies = gpu.host_to_device_gb_per_second
+        copies, usual = gpu.host_to_device_gb_per_second, gpu.pageable_to_device_gb_per_second
         copied = f", copies to it {rate(copies * 1e9, 'B/s')}" if copies else ""
+        copied += f" ({rate(usual * 1e9, 'B/s')} without pinned memory)" if copies and usual else ""
         rows.append((f"GPU {gpu.index}", f"matrix products: {rates}{copied}"))
+    if left_out := profile.unavailable.get("benchmarks.gpus.left_out"):
+        rows.append(("Not measured", left_out))
     if mongo is not None:
         inserts, queries = mongo.inserts_per_second, mongo.queries_per_second
         rows.append(

@@ -43,8 +43,18 @@ class DiskKind(StrEnum):
 
 
 def configure(
-    device: Annotated[str, typer.Argument(metavar="DEVICE", help="A device of `flyball hardware`.")],
-    devices: Annotated[int, typer.Option(metavar="NUMBER", min=1, max=MOST_DEVICES, help="Number of devices.")] = 1,
+    device: Annotated[
+        str,
+        typer.Argument(
+            metavar="DEVICE", help="A device of `flyball hardware`, also with a number (8xH100), or a cloud instance."
+        ),
+    ],
+    devices: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER", min=1, max=MOST_DEVICES, help="Number of devices.  [default: that of the name, else 1]"
+        ),
+    ] = None,
     kind: Annotated[ConfigurationKind | None, typer.Option(help="Only this configuration.")] = None,
     disk: Annotated[DiskKind, typer.Option(help="Storage of the training data.")] = DiskKind.NVME,
     days: Annotated[
@@ -61,16 +71,17 @@ def configure(
     hardware_file: HardwareFileOption = None,
 ) -> None:
     """Propose a conservative, a balanced and an extreme configuration, with the limits that each one misses."""
-    from flyball_planner.catalogue.machines import machine
     from flyball_planner.configurations.bounds import ALL
     from flyball_planner.configurations.configure import configure as proposed
+    from flyball_planner.specification.hardware import named_machine
     from flyball_reports.errors import InputError
 
     check_frameworks(emit, frameworks)
     use_hardware(hardware_file)
     kinds = tuple(bounds for bounds in ALL if kind is None or bounds.name == kind)
     try:
-        found = proposed(machine(device, devices), kinds, longest_days=days)
+        machine = named_machine(device, devices)
+        found = proposed(machine, kinds, longest_days=days)
     except InputError as error:
         raise WrongArgument(str(error)) from None
     if write is not None:
@@ -78,7 +89,8 @@ def configure(
     if emit is not None:
         write_emitted(_runs(found, emit), frameworks)
     sections = tuple(section for each in found for section in _sections(each, disk))
-    machine_name = f"{devices} × {found[0].device}" if devices > 1 else found[0].device
+    count = machine.devices
+    machine_name = f"{count} × {found[0].device}" if count > 1 else found[0].device
     write_result(CommandResult(f"Configurations for {machine_name}", sections, _document(found, disk)), format_, output)
 
 

@@ -93,16 +93,19 @@ def _best(device: "ComputeDevice") -> tuple[float, str]:
 
 
 def _details(name: str) -> CommandResult:
-    from flyball_planner.catalogue.devices import find_device
+    from flyball_planner.specification.hardware import named_machine
     from flyball_reports.errors import InputError
     from flyball_reports.section import ReportTable, Section
 
     try:
-        device = find_device(name)
+        machine = named_machine(name)
     except InputError as error:
         raise WrongArgument(str(error)) from None
+    device = machine.device
     rows = tuple((label, value) for label, value in _facts(device) if value)
-    return CommandResult(device.name, (Section("", tables=(ReportTable(rows),)),), _document(device))
+    several = f"{name} has {machine.devices} of these devices." if machine.devices > 1 else ""
+    section = Section("", (several,) if several else (), tables=(ReportTable(rows),))
+    return CommandResult(device.name, (section,), {**_document(device), "devices": machine.devices})
 
 
 def _facts(device: "ComputeDevice") -> list[tuple[str, str]]:

@@ -14,6 +14,20 @@ MOST_LEVELS, LARGEST_CHUNK = 32, 1_000_000  # as in flyball_planner.storage
 FEWEST_TOKENS, MOST_TOKENS = 1e-3, 1e12
 
 
+def count_of_samples(text: str | int) -> int:
+    """Return a number of samples, which may be written as in a specification: 1e6, 10k or 26B."""
+    from flyball_reports.specification.source_value import SourceValue
+    from flyball_reports.specification.value_readers import Unfit, integer
+
+    try:
+        value: int = integer(-MOST_SAMPLES, 1e300).read(SourceValue(text, 0))
+    except Unfit:
+        raise typer.BadParameter(f"{text!r} is not a valid int") from None
+    if not 1 <= value <= MOST_SAMPLES:
+        raise typer.BadParameter(f"{text} is not in the range 1<=x<={MOST_SAMPLES}")
+    return value
+
+
 def finite(parameter: typer.CallbackParam, value: float | None) -> float | None:
     """Return the value if it is a finite number."""
     if value is not None and not math.isfinite(value):

@@ -1,6 +1,6 @@
 """`flyball models`: the models that a specification can name, and their keys."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -8,6 +8,10 @@ from flyball.command.errors import WrongArgument
 from flyball.command.models_file import ModelsFileOption, use_models
 from flyball.command.output import CommandResult, OutputOption, ResultFormatOption, write_result
 from flyball.command.specifications import one_name
+
+if TYPE_CHECKING:
+    from flyball_planner.models.cost import ModelCost
+    from flyball_planner.models.transformer.shape import TransformerShape
 
 EXAMPLES = ("flyball models", "flyball models mlp", "flyball models --format json")
 
@@ -27,19 +31,24 @@ def models(
 
 
 def _list() -> CommandResult:
+    from flyball_planner.models.any_configuration import known_names, named_subject
+    from flyball_planner.models.cost import ModelCost
     from flyball_planner.models.families import all_families
     from flyball_planner.models.transformer.counts import parameters
-    from flyball_planner.models.transformer.named_shapes import named_shape, shape_names
     from flyball_reports.figures import count
     from flyball_reports.section import ReportTable, Section
 
     families = all_families()
-    sizes = {name: parameters(named_shape(name)).total for name in shape_names()}
+    subjects = {name: named_subject(name) for name in known_names()}
+    sizes = {
+        name: each.parameters if isinstance(each, ModelCost) else parameters(each).total
+        for name, each in subjects.items()
+    }
     rows = tuple((family.name, family.summary) for family in families)
     known = tuple((name, count(size)) for name, size in sizes.items())
     sections = (
         Section("Models with keys", tables=(ReportTable(rows, ("Name", "Description")),)),
-        Section("Well-known transformers", tables=(ReportTable(known, ("Name", "Parameters"), (1,)),)),
+        Section("Well-known models", tables=(ReportTable(known, ("Name", "Parameters"), (1,)),)),
         Section(
             "Others",
             points=(
@@ -57,18 +66,21 @@ def _list() -> CommandResult:
 
 
 def _details(name: str) -> CommandResult:
-    from flyball_planner.models.families import find_family, model_names, specification_keys
-    from flyball_planner.models.transformer.named_shapes import shape_names
-    from flyball_reports.errors import InputError, UnknownName
+    from flyball_planner.models.any_configuration import known_names, named_subject
+    from flyball_planner.models.families import known_family, model_names, specification_keys
+    from flyball_planner.models.similar_names import model_question
+    from flyball_reports.errors import InputError
     from flyball_reports.section import ReportTable, Section
 
-    if name in shape_names():
-        return _shape_details(name)
-    try:
-        family, keys = find_family(name), specification_keys(name)
-    except InputError:
-        known = (*model_names(), *shape_names())
-        raise WrongArgument(str(UnknownName("model", name, known, instead="`flyball models` lists all"))) from None
+    family = known_family(name)
+    if family is None:
+        try:
+            return _known_details(name, named_subject(name))
+        except InputError:
+            hint = model_question(name, (*model_names(), *known_names()))
+            ended = "" if hint.endswith("?") else "; `flyball models` lists all"
+            raise WrongArgument(f"there is no model named {name!r}; {hint}{ended}") from None
+    keys = specification_keys(family.name)
     rows = tuple(
         (key.name, key.expected, "required" if key.required else _default(key.default), key.meaning) for key in keys
     )
@@ -95,21 +107,28 @@ def _default(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _shape_details(name: str) -> CommandResult:
+def _known_details(name: str, subject: "TransformerShape | ModelCost") -> CommandResult:
     from msgspec import to_builtins
 
+    from flyball_planner.models.cost import ModelCost
     from flyball_planner.models.transformer.counts import parameters
-    from flyball_planner.models.transformer.named_shapes import named_shape
     from flyball_reports.section import ReportTable, Section
 
-    shape, counts = named_shape(name), parameters(named_shape(name))
-    dimensions = {key: value for key, value in to_builtins(shape).items() if value not in (None, "", 0, False)}
-    facts = [(key.replace("_", " "), str(value)) for key, value in dimensions.items()]
-    rows = (("parameters", f"{counts.total:,}"), ("active parameters", f"{counts.active:,}"), *facts)
+    if isinstance(subject, ModelCost):
+        facts = (("parameters", f"{subject.parameters:,}"), ("implementation", subject.implementation))
+        document: dict[str, Any] = {"name": name, "parameters": subject.parameters}
+        return CommandResult(name, (Section("", tables=(ReportTable(facts),)),), document)
+    counts = parameters(subject)
+    dimensions = {key: value for key, value in to_builtins(subject).items() if value not in (None, "", 0, False)}
+    rows = (
+        ("parameters", f"{counts.total:,}"),
+        ("active parameters", f"{counts.active:,}"),
+        *((key.replace("_", " "), str(value)) for key, value in dimensions.items()),
+    )
     document = {
         "name": name,
         "parameters": counts.total,
         "active_parameters": counts.active,
-        "shape": to_builtins(shape),
+        "shape": to_builtins(subject),
     }
     return CommandResult(name, (Section("", tables=(ReportTable(rows),)),), document)

@@ -6,6 +6,7 @@ Rich is imported only for a terminal: a pipe starts faster without it, and its l
 import os
 import re
 import sys
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -208,12 +209,16 @@ def write_new(files: "Mapping[Path, str]", option: str = "--write") -> None:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a file and report its size on the standard error."""
+    """Write a file and report its size on the standard error. On a full disk no part of a new file stays."""
     from flyball_reports.errors import write_fault
     from flyball_reports.figures import size
 
+    is_new = not os.path.lexists(path)
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
+        if is_new:
+            with suppress(OSError):
+                path.unlink()
         raise CommandError(write_fault(path, error)) from None
     typer.echo(f"Wrote {path} ({size(len(text.encode()))}).", err=True)

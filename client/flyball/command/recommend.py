@@ -8,7 +8,7 @@ import typer
 from msgspec import to_builtins
 
 from flyball.command.errors import WrongArgument
-from flyball.command.limits import FEWEST_HOURS, MOST_HOURS, MOST_SAMPLES, finite
+from flyball.command.limits import FEWEST_HOURS, MOST_HOURS, count_of_samples, finite
 from flyball.command.output import CommandResult, OutputOption, ResultFormatOption, write_result
 from flyball.command.specifications import CalibrationOption, calibrated, load
 
@@ -35,8 +35,7 @@ def recommend(
             "--samples",
             "-n",
             metavar="NUMBER",
-            min=1,
-            max=MOST_SAMPLES,
+            parser=count_of_samples,
             help="Samples of a hierarchical learner, which waits mostly for its services.",
         ),
     ] = None,

@@ -117,7 +117,7 @@ def read_text(path: Path, hint: str = "`flyball examples` writes examples to sta
 
     name = "the standard input" if str(path) == "-" else str(path)
     try:
-        text = sys.stdin.read(_MOST_BYTES) if str(path) == "-" else bounded_text(path)
+        text = sys.stdin.buffer.read(_MOST_BYTES).decode() if str(path) == "-" else bounded_text(path)
     except FileNotFoundError as error:
         raise WrongArgument(f"{read_fault(path, error)}; {hint}") from None
     except UnicodeDecodeError:

@@ -11,8 +11,8 @@ from flyball.command.limits import (
     FEWEST_TOKENS,
     LARGEST_CHUNK,
     MOST_LEVELS,
-    MOST_SAMPLES,
     MOST_TOKENS,
+    count_of_samples,
     finite,
 )
 from flyball.command.output import CommandResult, OutputOption, ResultFormatOption, write_result
@@ -29,7 +29,10 @@ COUNTS_FORMAT = "a list in JSON, [{level, observations, unique, storage_bytes}, 
 
 def storage(
     samples: Annotated[
-        int, typer.Option("--samples", "-n", metavar="NUMBER", min=1, max=MOST_SAMPLES, help="Samples to learn.")
+        int,
+        typer.Option(
+            "--samples", "-n", metavar="NUMBER", parser=count_of_samples, help="Samples to learn, such as 1e6."
+        ),
     ],
     tokens: Annotated[
         float,

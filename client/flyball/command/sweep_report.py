@@ -29,6 +29,7 @@ def result_of(outcomes: "Sequence[TrialOutcome]") -> CommandResult:
     """Return the ranking, or that the speeds do not differ; the effect of each parameter, and the failures."""
     from flyball_planner.sweep.comparison import compare_outcomes, failed_values
     from flyball_planner.sweep.ranking import effects, ranked
+    from flyball_reports.figures import plural
 
     compared, best, failed = compare_outcomes(outcomes, programs=True), ranked(outcomes), failed_values(outcomes)
     sections = [
@@ -46,7 +47,7 @@ def result_of(outcomes: "Sequence[TrialOutcome]") -> CommandResult:
         "failed": [_document(each) for each in outcomes if each.failure],
         "failed_values": [to_builtins(each) for each in failed],
     }
-    return CommandResult(f"{len(outcomes)} configurations", sections, document)
+    return CommandResult(plural(len(outcomes), "configuration"), sections, document)
 
 
 def _ranking(

@@ -17,6 +17,7 @@ from flyball.frameworks.all_ranks import all_agree
 from flyball.frameworks.attachment import attempt
 from flyball.frameworks.loss_scaling import is_divided
 from flyball.frameworks.trainer_reasons import MEAN_OF_MEANS, reason_against
+from flyball.micro_batches.gradients import missing_bytes
 from flyball.micro_batches.micro_batches import MICRO_BATCH
 from flyball.micro_batches.out_of_memory import OPTIMIZER, free_memory, is_out_of_memory, part_of_step
 from flyball.micro_batches.sizes import divisors, halved
@@ -105,10 +106,11 @@ class TrainerBatches:
         return self._repeated(model, inputs, items, failure)
 
     def _note_fixed_memory(self) -> None:
-        """Let the governor know what does not depend on the size of slices: weights, and the optimizer's state."""
+        """Let the governor know what does not depend on the size of slices: weights, gradients, optimizer states."""
         cuda = initialised_cuda()
         if cuda is not None:
-            self._run.adjustments.values[MICRO_BATCH].set_fact("fixed_bytes", str(cuda.memory_allocated()))
+            fixed = cuda.memory_allocated() + missing_bytes(self._trainer.model, self._trainer.model.parameters())
+            self._run.adjustments.values[MICRO_BATCH].set_fact("fixed_bytes", str(fixed))
 
     # On one rank.
 

@@ -10,8 +10,7 @@ from flyball_planner.recommend.database import HOT_SHARE
 from flyball_planner.recommend.service import SYSTEM_BYTES
 from flyball_reports.figures import duration, percent, size
 
-CPU, DATABASE, DISK, MEMORY, GPU = "cpu", "database", "disk", "memory", "gpu"
-RESOURCES = (CPU, DATABASE, DISK, MEMORY, GPU)
+CPU, DATABASE, DISK, NETWORK, MEMORY, GPU = "cpu", "database", "disk", "network", "memory", "gpu"
 
 TYPICAL_PATTERNS = 500_000.0
 """Patterns per second that Python counts on one core, where it was not measured: 0.4 to 0.9 million were measured."""
@@ -31,6 +30,8 @@ class HostRates:
     disk_read_bytes: float | None = None
     disk_write_bytes: float | None = None
     random_reads: float | None = None
+    round_trip_seconds: float | None = None
+    """One call of the service."""
     available_bytes: float | None = None
     device_flops: Mapping[str, float] = field(default_factory=dict)
     """FLOP/s of all GPUs by precision."""
@@ -50,6 +51,7 @@ class HostRates:
         """Return the rates of a profile; typical ones of the kind of disk where nothing was measured."""
         measured = benchmarks or HostBenchmarks()
         disk, mongo, speed = measured.disk, measured.mongo, measured.processor
+        trip = measured.network.service_ms if measured.network else None
         typical = typical_speed(folder.kind if folder else None)
         usual = None if typical is None else typical * 1e6
         guessed = {CPU: speed is None, DISK: disk is None and usual is not None}
@@ -61,12 +63,14 @@ class HostRates:
             disk_read_bytes=(disk.read_mb_per_second or disk.write_mb_per_second) * 1e6 if disk else usual,
             disk_write_bytes=disk.write_mb_per_second * 1e6 if disk else usual,
             random_reads=disk.random_reads_per_second if disk else None,
+            round_trip_seconds=None if trip is None else trip / 1e3,
             available_bytes=float(memory.available_bytes) if memory.available_bytes else None,
             device_flops=_device_flops(measured.gpus),
             assumed=frozenset(name for name, is_guess in guessed.items() if is_guess),
             reasons={
                 DATABASE: unavailable.get("benchmarks.mongo", "MongoDB was not measured"),
                 DISK: unavailable.get("benchmarks.disk", "the disk was not measured, and its kind is unknown"),
+                NETWORK: unavailable.get("benchmarks.network.service_ms", "the service was not measured"),
                 MEMORY: "the available memory is unknown",
                 GPU: unavailable.get("benchmarks.gpus", "the GPUs were not measured"),
             },
@@ -92,7 +96,7 @@ class BottleneckForecast:
     """The resource that will limit a training on this machine, and its reasons."""
 
     primary: str | None
-    """cpu, database, disk, memory or gpu; None if no rate is known."""
+    """cpu, database, disk, network, memory or gpu; None if no rate is known."""
     reason: str
     seconds: float
     """The time of the training: its parts one after the other, as a worker waits for each of them."""
@@ -106,8 +110,8 @@ class BottleneckForecast:
 
 def forecast_bottleneck(rates: HostRates, work: HostWork) -> BottleneckForecast:
     """Return the resource that takes most of the time, or memory if it will not suffice."""
-    asked = (_cpu(rates, work), _database(rates, work), _disk(rates, work), _memory(rates, work), _gpu(rates, work))
-    demands = [each for each in asked if each is not None]
+    parts = (_cpu, _database, _disk, _network, _memory, _gpu)
+    demands = [each for part in parts if (each := part(rates, work)) is not None]
     unknown = {each.resource: each.because for each in demands if each.seconds is None and each.share is None}
     known = sorted((each for each in demands if each.resource not in unknown), key=_urgency)
     total = sum(each.seconds or 0.0 for each in known)
@@ -179,6 +183,21 @@ def _disk(rates: HostRates, work: HostWork) -> ResourceDemand | None:
         parts.append(f"{misses:,.0f} look-ups beyond the database's cache at {rates.random_reads:,.0f} per second")
     because = f"{' and '.join(parts)} take {duration(streamed + sought)}{_marked(DISK, rates)}"
     return ResourceDemand(resource=DISK, seconds=streamed + sought, because=because, measured=DISK not in rates.assumed)
+
+
+def _network(rates: HostRates, work: HostWork) -> ResourceDemand | None:
+    """Return the time of the calls. Workers wait at the same time, also if they are more than the CPUs."""
+    if not work.service_calls:
+        return None
+    if rates.round_trip_seconds is None:
+        return ResourceDemand(resource=NETWORK, seconds=None, because=rates.reasons.get(NETWORK, "not measured"))
+    seconds = work.service_calls * rates.round_trip_seconds / max(1, work.workers)
+    at_once = f", {work.workers} at once," if work.workers > 1 else ""
+    because = (
+        f"{work.service_calls:,.0f} calls of the service{at_once} take {duration(seconds)}: "
+        f"{duration(rates.round_trip_seconds)} each"
+    )
+    return ResourceDemand(resource=NETWORK, seconds=seconds, because=because)
 
 
 def missed_share(work: HostWork, available_bytes: float | None) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flyball.extras import advice, missing
-from flyball.host.benchmarks.benchmark_names import BENCHMARKS, BenchmarkProgress, checked_names
+from flyball.host.benchmarks.benchmark_names import BENCHMARKS, USUAL, BenchmarkProgress, checked_names
 from flyball.host.benchmarks.benchmark_targets import BenchmarkTargets
 from flyball.host.hardware_profile import HardwareProfile
 from flyball.host.places import HostPlaces
@@ -24,10 +24,10 @@ class HardwareAnalyzerV2:
     `folder` is where a training would run: its disk is measured. `mongodb_url`, `service_url` and `download_url` name
     the services to measure; no other machine is contacted unless named here.
 
-    >>> profile = HardwareAnalyzerV2().analyze_full()
+    >>> profile = HardwareAnalyzerV2().analyze_full(benchmarks=False)
     >>> profile.cpu_cores >= 1 and profile.ram_gb > 0
     True
-    >>> profile.disk_write_speed is None  # measured with analyze_full(benchmarks=True)
+    >>> profile.disk_write_speed is None  # analyze_full() measures it
     True
     """
 
@@ -50,17 +50,19 @@ class HardwareAnalyzerV2:
     def analyze_full(
         self,
         *,
-        benchmarks: bool | Collection[str] = False,
+        benchmarks: bool | Collection[str] = USUAL,
         progress: Callable[[BenchmarkProgress], None] | None = None,
     ) -> HardwareProfile:
-        """Return the profile. `benchmarks` measures speeds too: all of them, or those named.
+        """Return the profile with measured speeds, in about 6 s. GPUs are measured only with `benchmarks=True`.
 
-        `progress` is called before and after each benchmark. What is unknown is None, with its reason in
-        `unavailable`.
+        `benchmarks` may also name those to run; with False, nothing is measured. `progress` is called before and after
+        each benchmark. What is unknown is None, with its reason in `unavailable`.
         """
         from flyball.host.machine_reading import read_machine_profile
 
         names = checked_names(BENCHMARKS if benchmarks is True else benchmarks or ())
+        if not self._places.this_machine:
+            names = ()  # benchmarks would measure this machine instead
         profile = read_machine_profile(self._places)
         if names:
             from flyball.host.benchmarks.benchmark_run import run_benchmarks

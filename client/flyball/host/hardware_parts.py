@@ -67,6 +67,7 @@ class HostMemory:
 
     total_bytes: int | None = None
     available_bytes: int | None = None
+    """What programs can still take without swapping: of the machine, or of the control group's limit."""
     limit_bytes: int | None = None
     """The limit of the control group; None without one."""
     kind: str | None = None
@@ -341,6 +342,9 @@ class GpuSpeed:
     matmul_tflops: Mapping[str, float] = field(default_factory=dict)
     """By precision."""
     host_to_device_gb_per_second: float | None = None
+    """From page-locked memory, as of a data loader with pin_memory."""
+    pageable_to_device_gb_per_second: float | None = None
+    """From usual memory, which the driver copies twice."""
     device_to_host_gb_per_second: float | None = None
     device_memory_gb_per_second: float | None = None
 

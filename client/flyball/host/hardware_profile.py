@@ -88,10 +88,12 @@ class HardwareProfile:
         tokens_per_sample: float = 500.0,
         workers: int = 1,
         pattern_store: str = "mongodb",
+        calls_per_sample: float = 0.0,
     ) -> "BottleneckForecast":
         """Return what will limit a hierarchical learner on this machine, with the time that each part needs.
 
         `dataset_size` is the number of samples. Patterns are kept in `mongodb`, or in the `memory` of the process.
+        `calls_per_sample` counts the calls of the service whose round trip was measured.
         """
         from flyball.host.bottleneck_forecast import HostRates, forecast_bottleneck
         from flyball.host.learner_work import learner_work
@@ -103,6 +105,7 @@ class HardwareProfile:
             tokens_per_sample=tokens_per_sample,
             workers=workers,
             pattern_store=pattern_store,
+            calls_per_sample=calls_per_sample,
         )
         rates = HostRates.of(self.processor, self.memory, self.folder, self.benchmarks, self.unavailable)
         return forecast_bottleneck(rates, work)

@@ -1,7 +1,9 @@
 """The work of a hierarchical learner: patterns to count, look up and store, by the planner's model of its storage."""
 
 from dataclasses import dataclass
-from math import ceil, isfinite
+from math import ceil
+from numbers import Real
+from typing import TypeGuard
 
 from flyball_planner.recommend.database import CACHE_USED, hot_share
 from flyball_planner.storage.estimator import StorageEstimate, StorageEstimator
@@ -19,6 +21,10 @@ TOKEN_SHARE = 0.03
 """What each token adds to the CPU time of a pattern, as a share of what a pattern without tokens costs: the time of
 chunks of 3 to 40 tokens relative to 15, fitted on random tokens of seeds 1 and 2 (right within 12 %)."""
 
+LARGEST = 1e18
+"""No data set has more samples. Larger numbers would not be exact as floats, or not be floats at all."""
+
+LONGEST_SHOWN = 40  # characters of a wrong value in a message
 USUAL_CHUNK = 15
 """The tokens of a pattern whose rate the benchmark measures."""
 
@@ -43,6 +49,8 @@ class HostWork:
     """Bytes read from the disk in sequence."""
     written_bytes: float = 0.0
     """Bytes written to the disk in sequence."""
+    service_calls: float = 0.0
+    """Calls of a service, one after the other for each worker."""
     resident_bytes: float = 0.0
     """Memory that the training holds at the end."""
     device_flops: float = 0.0
@@ -58,16 +66,19 @@ def learner_work(
     tokens_per_sample: float = 500.0,
     workers: int = 1,
     pattern_store: str = "mongodb",
+    calls_per_sample: float = 0.0,
 ) -> HostWork:
     """Return the work of a learner over so many samples. Raise InputError for values that cannot be."""
     if pattern_store not in PATTERN_STORES:
         raise InputError(f"pattern_store: expected {' or '.join(PATTERN_STORES)}, not {pattern_store!r}")
-    whole = {"dataset_size": dataset_size, "chunk_size": chunk_size, "num_nodes": num_nodes, "workers": workers}
-    for name, value in whole.items():
-        _check_number(name, value, "a whole number")
-    _check_number("tokens_per_sample", tokens_per_sample, "a number")
+    dataset_size, chunk_size = whole("dataset_size", dataset_size), whole("chunk_size", chunk_size)
+    num_nodes, workers = whole("num_nodes", num_nodes), whole("workers", workers)
+    tokens_per_sample = number("tokens_per_sample", tokens_per_sample)
+    calls = dataset_size * number("calls_per_sample", calls_per_sample)
     if workers < 1:
         raise InputError(f"workers must be at least 1, not {workers}")
+    if calls < 0:
+        raise InputError(f"calls_per_sample must be at least 0, not {shown(calls_per_sample)}")
     estimator = StorageEstimator(num_nodes=num_nodes, chunk_size=chunk_size)
     estimate = estimator.estimate_storage(dataset_size, tokens_per_sample)
     observed = dataset_size * patterns_of_sample(tokens_per_sample, chunk_size, num_nodes)
@@ -79,6 +90,7 @@ def learner_work(
             pattern_cost=pattern_cost(chunk_size),
             workers=workers,
             read_bytes=data,
+            service_calls=calls,
             resident_bytes=unique * PATTERN_OVERHEAD,
         )
     stored = estimate.storage.middle
@@ -91,15 +103,39 @@ def learner_work(
         database_bytes=stored,
         cache_bytes=stored * _hot(estimate) / CACHE_USED,
         read_bytes=data,
+        service_calls=calls,
         written_bytes=2 * stored,  # once in the journal and once in the data files
     )
 
 
-def _check_number(name: str, value: object, wanted: str) -> None:
-    """Raise InputError for a value that is not a number, or not a whole one. A data set may be given as 1e6."""
-    usable = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
-    if not usable or ("whole" in wanted and value != int(value)):  # type: ignore[call-overload]
-        raise InputError(f"{name}: expected {wanted}, not {value!r}")
+def number(name: str, value: object) -> float:
+    """Return a number, also one of numpy. Raise InputError for anything else."""
+    if not _is_real(value):
+        raise InputError(f"{name}: expected a number, not {shown(value)}")
+    if not -LARGEST <= value <= LARGEST:
+        raise InputError(f"{name}: expected at most {LARGEST:g}, not {shown(value)}")
+    return float(value)
+
+
+def whole(name: str, value: object) -> int:
+    """Return a whole number. A data set may be given as 1e6."""
+    found = number(name, value) if _is_real(value) else None
+    if found is None or not found.is_integer():
+        raise InputError(f"{name}: expected a whole number, not {shown(value)}")
+    return int(found)
+
+
+def _is_real(value: object) -> TypeGuard[float]:
+    """Return True for a number that is neither a truth value nor "not a number"."""
+    return not isinstance(value, bool) and isinstance(value, Real) and bool(value == value)  # noqa: PLR0124
+
+
+def shown(value: object) -> str:
+    """Return a value as Python shows it, but never a long one in full."""
+    if isinstance(value, int) and abs(value) > LARGEST:  # Python refuses to write very long ones
+        return "a larger one"
+    text = repr(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
 def patterns_of_sample(tokens: float, chunk_size: int, num_nodes: int) -> float:

@@ -4,6 +4,7 @@ from flyball.host.hardware_parts import HostLimits
 from flyball.host.kernel_numbers import read_count
 from flyball.host.places import HostPlaces
 from flyball.profiling.allowed_resources import own_groups
+from flyball_agent.probes.cgroup import METRICS, find_group
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 
@@ -30,6 +31,16 @@ def memory_limit(places: HostPlaces, inventory: pb.Inventory) -> int | None:
     known = [each for each in limits if each]
     least = min(known, default=None)
     return least if least and (not inventory.memory_bytes or least < inventory.memory_bytes) else None
+
+
+def memory_left(places: HostPlaces, limit_bytes: int | None) -> int | None:
+    """Return what the control group may still take; None without a limit. Cached files that can be dropped are free."""
+    if limit_bytes is None:
+        return None
+    group = find_group(places.proc, places.sys)
+    values = dict(zip((metric.name for metric in METRICS), group.values(), strict=True)) if group else {}
+    used = values.get("cgroup_memory_working_bytes") if values.get("cgroup_memory_limit_bytes") == limit_bytes else None
+    return max(0, limit_bytes - int(used or 0))
 
 
 def process_limits() -> tuple[int | None, int | None, int | None]:

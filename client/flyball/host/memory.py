@@ -6,6 +6,7 @@ from pathlib import Path
 
 from flyball.host.hardware_parts import HostMemory
 from flyball.host.kernel_numbers import read_count
+from flyball.host.limits import memory_left
 from flyball.host.places import HostPlaces
 from flyball.host.reasons import Reasons, add_reasons
 from flyball.host.smbios import MemoryModule, memory_modules
@@ -45,7 +46,7 @@ def read_memory(
     kinds = sorted({each.kind for each in modules if each.kind}) or controller_kinds(controllers)
     memory = HostMemory(
         total_bytes=inventory.memory_bytes or None,
-        available_bytes=available_bytes(places),
+        available_bytes=least(available_bytes(places), memory_left(places, limit_bytes)),
         limit_bytes=limit_bytes,
         kind=" and ".join(kinds) or None,
         mega_transfers_per_second=min((each.mega_transfers_per_second or 0 for each in modules), default=0) or None,
@@ -73,6 +74,11 @@ def firmware_table(places: HostPlaces) -> bytes | str:
         return f"no permission to read {path}; run as root"
     except OSError:
         return "the firmware has no table of its parts (normal in a virtual machine)"
+
+
+def least(*values: int | None) -> int | None:
+    """Return the smallest known value."""
+    return min((each for each in values if each is not None), default=None)
 
 
 def available_bytes(places: HostPlaces) -> int | None:

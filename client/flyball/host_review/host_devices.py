@@ -26,6 +26,13 @@ _CYCLES = (("AVX-512", 64.0), ("AVX512", 64.0), ("AVX2", 32.0), ("SVE", 32.0), (
 _AMD_CYCLES = 32.0  # Zen 4 computes AVX-512 in two halves; the catalogue's figure for Genoa
 _AMX_CYCLES = 1024.0  # operations in bf16; the catalogue's figure for Sapphire Rapids
 _PLAIN_CYCLES = 8.0  # SSE: four lanes, an addition and a multiplication
+_USUAL_MHZ = 2000.0
+"""For a processor that states no clock, as those of ARM and POWER do not. Servers in the catalogue have 1.9 to 3 GHz.
+Without this assumption, a server with many slow cores would be scored by its cores and its memory alone."""
+
+_APPLE_MHZ, _APPLE_CYCLES = 3200.0, 32.0
+"""The performance cores of M1 (3.2 GHz); macOS states no clock. Each has four units of 128 bits for fused products."""
+
 _CHANNEL_BYTES = 8  # a channel is 64 bits wide (JEDEC DDR3 to DDR5)
 _USUAL_BANDWIDTH = 42.7e9  # two channels of DDR4-2666, a laptop's
 _OTHER_MEMORY = 0.9  # a card with less than this share of the catalogue's memory is another variant
@@ -140,11 +147,13 @@ def _measured_device(gpu: HostGpu, speeds: Mapping[int, GpuSpeed]) -> ComputeDev
 def _processor_devices(profile: HardwareProfile) -> HostDevices:
     cores, memory, rate = profile.cpu_cores, profile.memory.usable_bytes, processor_rate(profile)
     if cores is None or memory is None or rate is None:
-        missing = [name for name, value in (("cores", cores), ("clock", rate), ("memory", memory)) if value is None]
+        missing = [name for name, value in (("cores", cores), ("memory", memory)) if value is None]
         raise NoDevice(f"there is no GPU, and the processor's {' and '.join(missing)} could not be determined")
     listed = catalogue_device(profile.processor.catalogue_name)
     bandwidth = memory_bandwidth(profile)
-    assumed = () if bandwidth else ("memory bandwidth of a laptop's two channels; --benchmark measures it",)
+    assumed = [] if bandwidth else ["memory bandwidth of a laptop's two channels; --benchmark measures it"]
+    if clock_is_assumed(profile):
+        assumed.append(f"a clock of {_usual_mhz(profile.processor) / 1000:g} GHz; --benchmark measures the processor")
     narrow = sixteen_bit_processor_rate(profile)
     rates = {NumberFormat.FP32: rate} | ({NumberFormat.BF16: narrow} if narrow else {})
     device = ComputeDevice(
@@ -159,7 +168,7 @@ def _processor_devices(profile: HardwareProfile) -> HostDevices:
         cores=cores,
         devices_a_node=1,
     )
-    return HostDevices(device, 1, known=False, assumptions=assumed)
+    return HostDevices(device, 1, known=False, assumptions=tuple(assumed))
 
 
 def processor_rate(profile: HardwareProfile) -> float | None:
@@ -178,8 +187,23 @@ def nominal_rate(profile: HardwareProfile) -> float | None:
         return None
     if listed and listed.cores:
         return listed.flops_per_second[NumberFormat.FP32] * cores / listed.cores
-    clock = processor.base_mhz or processor.max_mhz
-    return None if clock is None else cores * clock * 1e6 * _cycles(processor)
+    return cores * (processor.base_mhz or processor.max_mhz or _usual_mhz(processor)) * 1e6 * _cycles(processor)
+
+
+def _usual_mhz(processor: HostProcessor) -> float:
+    return _APPLE_MHZ if _is_apple(processor) else _USUAL_MHZ
+
+
+def _is_apple(processor: HostProcessor) -> bool:
+    return (processor.model or "").startswith("Apple")
+
+
+def clock_is_assumed(profile: HardwareProfile) -> bool:
+    """Return True if the processor's rate follows from an assumed clock."""
+    processor = profile.processor
+    if profile.benchmarks is not None and profile.benchmarks.processor is not None:
+        return False
+    return not (processor.base_mhz or processor.max_mhz or catalogue_device(processor.catalogue_name))
 
 
 def sixteen_bit_processor_rate(profile: HardwareProfile) -> float | None:
@@ -205,6 +229,8 @@ def _printed_narrow_rate(profile: HardwareProfile) -> float | None:
 
 
 def _cycles(processor: HostProcessor) -> float:
+    if _is_apple(processor):
+        return _APPLE_CYCLES
     families = {each.upper() for each in processor.simd}
     found = next((cycles for family, cycles in _CYCLES if family in families), _PLAIN_CYCLES)
     return min(found, _AMD_CYCLES) if "AMD" in (processor.vendor or "") else found

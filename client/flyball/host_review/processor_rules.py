@@ -109,8 +109,8 @@ def shared_with_database(situation: HostSituation) -> Iterator[HostFinding]:
         return
     cores, memory = situation.profile.cpu_cores, situation.profile.memory
     used = ""
-    if memory.total_bytes and memory.available_bytes is not None:
-        used = f"; {percent(1 - memory.available_bytes / memory.total_bytes)} of the memory is in use"
+    if memory.usable_bytes and memory.available_bytes is not None:
+        used = f"; {percent(1 - memory.available_bytes / memory.usable_bytes)} of the memory is in use"
     half = " By default, MongoDB's cache takes half of the memory above 1 GB." if "mongod" in names else ""
     yield suggestion(
         "database", 1, f"{', '.join(names)} runs on this machine",

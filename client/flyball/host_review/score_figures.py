@@ -9,6 +9,7 @@ from flyball.host.hardware_profile import HardwareProfile
 from flyball.host_review.host_devices import (
     MEMORY_SHARE,
     catalogue_device,
+    clock_is_assumed,
     memory_bandwidth,
     processor_rate,
     sixteen_bit_rate,
@@ -31,6 +32,7 @@ from flyball_planner.configurations.streaming import HABITS, Disk
 from flyball_planner.timing.best_rates import achieved
 
 MEASURED, TYPICAL, PRINTED, REPORTED = "measured", "typical", "data sheet", "reported by the system"
+ASSUMED = "assumed clock"
 DISK_KINDS = {each.value: each for each in Disk}
 WIRED = frozenset({"ethernet", "infiniband", "wireless"})
 
@@ -88,7 +90,7 @@ def trainer_figures(profile: HardwareProfile) -> Iterator[ScoreFigure]:
     """
     rate = processor_rate(profile)
     if rate is not None:
-        yield from _figure(TRAINING_RATE, rate, MEASURED if _measured_processor(profile) else PRINTED)
+        yield from _figure(TRAINING_RATE, rate, _rate_source(profile))
         yield from _figure(TRAINING_BANDWIDTH, memory_bandwidth(profile), _bandwidth_source(profile))
 
 
@@ -96,12 +98,13 @@ def processor_figures(profile: HardwareProfile) -> Iterator[ScoreFigure]:
     """Yield the usable cores and their arithmetic."""
     cores = profile.cpu_cores
     yield from _figure(CORES, None if cores is None else float(cores), REPORTED)
-    source = MEASURED if _measured_processor(profile) else PRINTED
-    yield from _figure(VECTOR_RATE, processor_rate(profile), source)
+    yield from _figure(VECTOR_RATE, processor_rate(profile), _rate_source(profile))
 
 
-def _measured_processor(profile: HardwareProfile) -> bool:
-    return profile.benchmarks is not None and profile.benchmarks.processor is not None
+def _rate_source(profile: HardwareProfile) -> str:
+    if profile.benchmarks is not None and profile.benchmarks.processor is not None:
+        return MEASURED
+    return ASSUMED if clock_is_assumed(profile) else PRINTED
 
 
 def memory_figures(profile: HardwareProfile) -> Iterator[ScoreFigure]:

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
+
+
+def missing_bytes(model: Any, parameters: Iterable[Any]) -> int:
+    """Return the size of the gradients that a backward pass will add: those of parameters that have none now.
+
+    The buckets of a DDP model that serve as gradients are allocated already.
+    """
+    if getattr(model, "gradient_as_bucket_view", False):
+        return 0
+    missing = [each for each in parameters if each.requires_grad and each.grad is None]
+    own = [getattr(each, "_local_tensor", each) for each in missing]  # the shard of this rank
+    return sum(each.numel() * each.element_size() for each in own)
+
 
 _MOST_WATCHED = 4  # of the begin, the middle and the end of a model: some may be used in some batches only
 

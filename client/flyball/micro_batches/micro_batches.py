@@ -9,6 +9,7 @@ from flyball.adjustments.value import MAX_CHOICES, AdjustableValue
 from flyball.micro_batches.agreement import Agreement, agreed, number_of_ranks
 from flyball.micro_batches.computation import OverlappedSlices, sum_of_slices
 from flyball.micro_batches.failures import SMALLEST, Failures, objection
+from flyball.micro_batches.gradients import missing_bytes
 from flyball.micro_batches.model_use import ModelUse
 from flyball.micro_batches.out_of_memory import OPTIMIZER, REDUCTION, free_memory, is_out_of_memory
 from flyball.micro_batches.sizes import at_most, divisors, halved, limited
@@ -243,11 +244,12 @@ class MicroBatches:
         )
 
     def _note_fixed_memory(self, use: ModelUse) -> None:
-        """Let the governor know what does not depend on the size: weights, and the optimizer's state."""
+        """Let the governor know what does not depend on the size: weights, gradients and the optimizer's state."""
         self._batches += 1
         cuda = initialised_cuda()
         if self._batches == _FIXED_MEMORY_AT and cuda is not None and not use.gradients.is_pending:
-            self._micro.set_fact("fixed_bytes", str(cuda.memory_allocated()))
+            fixed = cuda.memory_allocated() + missing_bytes(use.model, use.facts.parameters)
+            self._micro.set_fact("fixed_bytes", str(fixed))
 
 
 def _check(per_rank: object, micro: object, normalised: object) -> None:

@@ -1,11 +1,15 @@
 """The active conditions of a run: its own, and those of its hosts. Every answer about runs takes them from here."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from flyball_collector.diagnosis.health.kill_cause import concerns_only_others
 from flyball_collector.fleet.runs import FleetRun, RunPhase
 from flyball_collector.http.collector_parts import CollectorParts
 from flyball_collector.timeline.entry import Entry
+
+_KILL_SECONDS = 60.0
+"""The condition of a kill is raised within this time after it, unless the agent had no connection."""
 
 
 class RunConditions(NamedTuple):
@@ -13,6 +17,7 @@ class RunConditions(NamedTuple):
 
     own: Sequence[Entry] = ()  # of the run and its ranks
     of_hosts: Sequence[Entry] = ()  # of its hosts and of the GPUs that it holds there
+    of_others: frozenset[str] = frozenset()  # conditions of its hosts that concern only other runs
 
     @property
     def all(self) -> list[Entry]:
@@ -48,14 +53,31 @@ class ActiveIndex:
         if seen is not None and seen.phase is RunPhase.ENDED:
             return RunConditions(own)  # what happens on its hosts now is no longer its own
         hosts = {*rank_hosts, *(seen.hosts if seen else ()), *(entry.host for entry in own if entry.host)}
-        found = [each for host in sorted(hosts) if host in self._by_host for each in self._of_host(name, host)]
-        return RunConditions(own, sorted(found, key=lambda entry: -entry.severity_level))
+        of_hosts = [each for host in sorted(hosts) if host in self._by_host for each in self._by_host[host]]
+        others = frozenset(self._of_others(name, of_hosts))
+        found = [each for each in of_hosts if each.condition not in others]
+        return RunConditions(own, sorted(found, key=lambda entry: -entry.severity_level), others)
 
-    def _of_host(self, name: str, host: str) -> Iterable[Entry]:
-        """Return the conditions of a host, without those of GPUs that the run is known not to hold."""
-        entries = self._by_host[host]
-        held = self._held_gpus(name, host) if any(entry.gpu for entry in entries) else set()
-        return [entry for entry in entries if not (entry.gpu and held and entry.gpu not in held)]
+    def _of_others(self, name: str, entries: Iterable[Entry]) -> Iterator[str]:
+        """Yield the conditions of GPUs that the run is known not to hold, and of kills in the groups of other jobs."""
+        held: dict[str, set[str]] = {}
+        for entry in entries:
+            if entry.gpu and entry.host not in held:
+                held[entry.host] = self._held_gpus(name, entry.host)
+            if (entry.gpu and held[entry.host] and entry.gpu not in held[entry.host]) or (
+                concerns_only_others(entry.kind, entry.evidence, entry.because, name) and not self._was_hit(name, entry)
+            ):
+                yield entry.condition
+
+    def _was_hit(self, name: str, entry: Entry) -> bool:
+        """Return True if a kill hit the run. The sentence of the condition names only the last of several kills."""
+        state = self._parts.fleet.get(entry.host)
+        if state is None:
+            return False
+        since_ns = entry.raised_ns + int(((state.clock_skew_seconds or 0.0) - _KILL_SECONDS) * 1e9)
+        name_of = self._parts.fleet.runs.name_of
+        kills = [event.kill for event in state.events if event.kill is not None and event.time_ns >= since_ns]
+        return any(kill.run and name_of(kill.run) == name for kill in kills)
 
     def _held_gpus(self, name: str, host: str) -> set[str]:
         state = self._parts.fleet.get(host)

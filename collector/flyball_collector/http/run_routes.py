@@ -151,6 +151,7 @@ def _diagnosis(parts: CollectorParts, run: FoundRun) -> DiagnosisAnswer:
     hosts = run.hosts
     found = {host: parts.findings.of_host(host) for host in hosts[:_MAX_HOSTS]}
     active_here = live_entries(parts.diagnosis.conditions, run.active.all)
+    about = advice_about(parts, hosts=hosts, runs={run.name})
     return DiagnosisAnswer(
         host=None,
         run=run.name,
@@ -160,7 +161,7 @@ def _diagnosis(parts: CollectorParts, run: FoundRun) -> DiagnosisAnswer:
         scores=scores_of(list(found.values()), active_here),
         conditions=[entry_answer(entry) for entry in active_here],
         risks=risks_of(active_here),
-        advice=advice_about(parts, hosts=hosts, runs={run.name}),
+        advice=[each for each in about if not each.conditions or not run.active.of_others.issuperset(each.conditions)],
         hosts=[HostBrief(host=host, primary=primary_of([one])) for host, one in found.items()],
         runs=[],
     )

@@ -163,8 +163,13 @@ def _training(known: Mapping[str, str], sequence: int, batch: int, precision: st
 
 
 def _choices(known: Mapping[str, str]) -> Choices:
+    def number(key: str) -> list[int]:
+        return [int(known[key])] if key in known else []
+
     return Choices(
-        micro_batch=[int(known["micro_batch"])] if "micro_batch" in known else (),
+        tensor=number("tensor"),
+        pipeline=number("pipeline"),
+        micro_batch=number("micro_batch"),
         checkpointing=[Checkpointing(known["checkpointing"])] if "checkpointing" in known else (),
         sharding=[Sharding(known["sharding"])] if "sharding" in known else (),
     )

@@ -130,8 +130,9 @@ def _subject(row: RowConfiguration) -> tuple[TransformerShape | ModelCost, float
 def _measured(row: RowConfiguration, side: int) -> tuple[ModelCost, float] | None:
     """Return a network by its published speed, and its uncertainty."""
     text = words(row, "precision", "framework")
-    slow = "nhwc" in text and "pytorch 1." in text and has_fixed_groups(row["model"])
-    found = measured_network(row["model"], side, planar="nchw" in text, slow_groups=slow)
+    planar, old = "nchw" in text, "pytorch 1." in text
+    slow = old and not planar and has_fixed_groups(row["model"])
+    found = measured_network(row["model"], side, planar=planar, old=old, slow_groups=slow)
     return None if found is None else (found, SLOW_SPREAD if slow else MEASURED_SPREAD)
 
 

@@ -86,4 +86,4 @@ def _spot(offer: Offer, hours: Interval, instances: int) -> Interval | None:
         return None
     cost = hours.times(offer.spot_usd_per_hour * instances)
     highest = max(offer.spot_usd_per_hour, offer.on_demand_usd_per_hour or 0.0)
-    return Interval(cost.low, cost.middle, hours.high * highest * instances)
+    return Interval(cost.low, cost.middle, hours.times(highest * instances).high)  # rounded like the others

@@ -137,6 +137,8 @@ def register_hardware(
     """
     if isinstance(entry, str):
         entry = _named_entry(entry, values)
+    if not isinstance(entry, ComputeDevice | Mapping):
+        raise InputError(f"register_hardware: expected a name in quotes, or keys with a name, not {entry!r}")
     if not isinstance(entry, ComputeDevice):
         text = {str(key): "" if value is None else _as_text(value) for key, value in entry.items()}
         place = Place(f"register_hardware({text.get('name', '')!r})")
@@ -195,11 +197,15 @@ def _only(name: str, index: Index) -> ComputeDevice:
         if words(name) <= NOISE - {"cpu", "processor"}:
             raise UnknownName("device", name, (), instead=f"name its model, such as RTX 4090; {ALL_DEVICES}")
         known = [*(each.name for each in devices()), *profiles()]
-        same = [] if nearest(name, known, least=MISTYPED) else _of_this_number(name, known)
+        typed = nearest(name, known, least=MISTYPED)
+        same = [] if typed else _of_this_number(name, known)
         same = get_close_matches(name, same, 1, MISSPELT) or same
         if same:
             meant = f"did you mean one of {', '.join(same)}?" if len(same) > 1 else f"did you mean {same[0]!r}?"
             raise UnknownName("device", name, (), instead=meant)
+        inside = "" if typed else _within(name, index)
+        if inside:
+            raise UnknownName("device", name, (), instead=f"did you mean {inside!r}?")
         others = [alias for each in devices() for alias in each.aliases]
         sizeless = SIZE.sub("", name).strip()  # nearest in letters would be any device of this size
         raise UnknownName("device", name, (), instead=suggestion(sizeless, known, others) or ALL_DEVICES)
@@ -209,10 +215,22 @@ def _only(name: str, index: Index) -> ComputeDevice:
 def _of_this_number(name: str, known: Iterable[str]) -> list[str]:
     """Return the devices with the model number of a name. An RTX 4060 Laptop is nearer to an RTX 4060 than to an RTX
     3080 Laptop, although fewer letters agree."""
-    numbers = {
-        each for each in words(name) if sum(map(str.isdigit, each)) >= SHORTEST_NUMBER and not each.endswith("gb")
-    }
-    return [each for each in known if numbers & words(each)][:SHOWN]
+    numbers = set(map(_number, words(name))) - {""}
+    return [each for each in known if numbers & set(map(_number, words(each)))][:SHOWN]
+
+
+def _number(word: str) -> str:
+    """Return the number of a model without its last letters, as in MI300A and MI300X; empty if it has none."""
+    found = re.match(r"[a-z]*\d+", word)
+    number = found.group() if found and not word.endswith("gb") else ""
+    return number if sum(map(str.isdigit, number)) >= SHORTEST_NUMBER else ""
+
+
+def _within(name: str, index: Index) -> str:
+    """Return the only device all of whose words are among those of a longer name, as in "Colab T4"; else nothing."""
+    asked = words(name)
+    found = {each.name for known, each in index.items() if known < asked and any(map(str.isdigit, "".join(known)))}
+    return found.pop() if len(found) == 1 else ""
 
 
 @cache

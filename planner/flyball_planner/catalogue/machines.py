@@ -72,7 +72,12 @@ def _usual_count(name: str | ComputeDevice) -> int:
 def _instance(name: str) -> Row | None:
     if is_added(name):
         return None
-    return next((row for row in table("prices") if row["instance"].casefold() == name.strip().casefold()), None)
+    return next((row for row in table("prices") if _instance_name(row["instance"]) == _instance_name(name)), None)
+
+
+def _instance_name(name: str) -> str:
+    """Return a name of an instance type without Azure's prefix and remarks, as people write it."""
+    return name.partition(" (")[0].strip().casefold().removeprefix("standard_")
 
 
 def _linked(device: ComputeDevice, *, alone: bool) -> tuple[ComputeDevice, str]:

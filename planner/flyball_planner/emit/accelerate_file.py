@@ -8,7 +8,14 @@ from flyball_planner.emit.emission import Emission, EmittedFile
 from flyball_planner.emit.emitted_run import EmittedRun
 from flyball_planner.emit.file_texts import yaml_text
 from flyball_planner.emit.sharding_engine import ShardingEngine, engine_of
-from flyball_planner.emit.shared_notes import expert_note, method_notes, obstacle, schedule_words, without_file
+from flyball_planner.emit.shared_notes import (
+    checkpoint_note,
+    expert_note,
+    method_notes,
+    obstacle,
+    schedule_words,
+    without_file,
+)
 from flyball_planner.precision import NumberFormat
 from flyball_planner.training import Checkpointing, Offload, Sharding
 from flyball_reports.figures import plural
@@ -47,9 +54,13 @@ def _command(run: EmittedRun, engine: ShardingEngine) -> str:
     words = ["accelerate launch", f"--config_file {FILE}"]
     if engine is not ShardingEngine.DEEPSPEED:  # with DeepSpeed, its own file has the accumulation
         words.append(f"--gradient_accumulation_steps {run.accumulation}")
-    if run.machine.nodes > 1:
-        words.append("--machine_rank $NODE_RANK --main_process_ip $HEAD_NODE --main_process_port 29500")
-    return " ".join([*words, "train.py"])
+    return " ".join([*words, f"{several_nodes(run)}train.py"])
+
+
+def several_nodes(run: EmittedRun) -> str:
+    """Return the options that each of several nodes needs, with a space behind them."""
+    one = run.machine.nodes == 1
+    return "" if one else "--machine_rank $NODE_RANK --main_process_ip $HEAD_NODE --main_process_port 29500 "
 
 
 def _distributed_type(run: EmittedRun, engine: ShardingEngine) -> str:
@@ -123,6 +134,7 @@ def _notes(run: EmittedRun, engine: ShardingEngine) -> Iterator[str]:
     if engine is not ShardingEngine.DEEPSPEED:
         option = f"--gradient_accumulation_steps {run.accumulation}"
         yield f"{NAME} has no accumulation in this file: pass {option}, or the number to Accelerator"
+    yield from checkpoint_note(NAME, run, "accelerator.save_state()")
     yield from _state_notes(run, engine)
     kept = run.layout.checkpointing
     if kept is not Checkpointing.NONE and not (kept is Checkpointing.FULL and engine is ShardingEngine.FSDP):

@@ -9,6 +9,7 @@ from flyball_planner.emit.file_texts import json_text
 from flyball_planner.emit.optimizer_names import DEEPSPEED, MOMENTUM, WITH_BETAS, WITH_EPSILON
 from flyball_planner.emit.sharding_engine import deepspeed_stage
 from flyball_planner.emit.shared_notes import (
+    checkpoint_note,
     expert_note,
     method_notes,
     obstacle,
@@ -110,6 +111,7 @@ def _notes(run: EmittedRun) -> Iterator[str]:
         yield f"{NAME} has no data loader in this file: use {plural(run.workers, 'worker')} in your script"
     yield from workers_note(NAME, run)
     yield f"{NAME} has no number of steps in this file: stop after {run.steps:,}, where the schedule ends"
+    yield from checkpoint_note(NAME, run, "engine.save_checkpoint()")
     if run.schedule.optimizer not in DEEPSPEED:
         yield f"{NAME} has no optimizer {run.schedule.optimizer} in this file: pass yours, {schedule_words(run)}"
     if kept is not Checkpointing.NONE:

@@ -8,6 +8,7 @@ from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.precision import NumberFormat, Precision
 from flyball_planner.training import Offload, Sharding
 
+KEPT_CHECKPOINTS = 2  # the last one may be incomplete; more than two of a large model fill the disk
 EPSILON = 1e-8  # of GPT-3 (Brown et al., 2020, appendix B), and torch's default
 
 
@@ -46,6 +47,7 @@ class EmittedRun(Struct, frozen=True):
     precision: Precision
     compiled: bool
     checkpoint_steps: int  # between two checkpoints
+    step_seconds: float
     framework: str = "pytorch"
     adapter: str = ""  # in words; empty: all weights are trained
     published: bool = False  # the model is a published one, whose own files have more than its dimensions

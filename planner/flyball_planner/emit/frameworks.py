@@ -7,7 +7,7 @@ from flyball_planner.emit.deepspeed_file import deepspeed_file
 from flyball_planner.emit.emission import Emission
 from flyball_planner.emit.emitted_run import EmittedRun
 from flyball_planner.emit.lightning_file import lightning_file
-from flyball_planner.emit.shared_notes import schedule_words
+from flyball_planner.emit.shared_notes import checkpoint_words, schedule_words
 from flyball_planner.emit.torchrun_command import torchrun_command
 from flyball_planner.emit.torchtitan_file import torchtitan_file
 from flyball_planner.emit.transformers_arguments import transformers_arguments
@@ -45,7 +45,7 @@ def _page(run: EmittedRun, emissions: Sequence[Emission]) -> str:
         "",
         f"- Batch: {batch}",
         *([f"- Sequence: {run.sequence:,} tokens"] if run.sequence else []),
-        f"- Steps: {run.steps:,}, with a checkpoint every {run.checkpoint_steps:,}",
+        f"- Steps: {run.steps:,}, with a checkpoint {checkpoint_words(run)}",
         f"- Schedule: {schedule_words(run)}",
     ]
     for each in emissions:

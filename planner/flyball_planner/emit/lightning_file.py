@@ -40,6 +40,7 @@ def lightning_file(run: EmittedRun) -> Emission:
         "precision": _precision(run),
         "max_steps": run.steps,
         "accumulate_grad_batches": run.accumulation,
+        "callbacks": [_checkpoints(run)],
     }
     if _clips(run):
         trainer |= {"gradient_clip_val": run.schedule.gradient_clip, "gradient_clip_algorithm": "norm"}
@@ -48,6 +49,12 @@ def lightning_file(run: EmittedRun) -> Emission:
     head = (f"{run.title}: arguments of Lightning 2. LightningCLI reads it with --config {FILE}.",)
     command = f"python train.py fit --config {FILE}"
     return Emission(NAME, (EmittedFile(FILE, yaml_text((*head, *notes), values)),), command, notes)
+
+
+def _checkpoints(run: EmittedRun) -> dict[str, object]:
+    """Return the callback that writes checkpoints; Lightning's own one does so only after an epoch."""
+    options = {"every_n_train_steps": run.checkpoint_steps, "save_top_k": 1, "save_last": True}
+    return {"class_path": "lightning.pytorch.callbacks.ModelCheckpoint", "init_args": options}
 
 
 def _strategy(run: EmittedRun) -> str | dict[str, object]:

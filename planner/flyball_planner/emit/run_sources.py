@@ -27,7 +27,8 @@ from flyball_reports.errors import InputError
 BETAS = (0.9, 0.95)  # of GPT-3 (Brown et al., 2020, appendix B), as the rest of the recipe for language models
 USUAL_BETAS, USUAL_DECAY = (0.9, 0.999), 0.01  # torch's defaults of AdamW, for other models
 SGD_DECAY = 1e-4  # for images (Goyal et al., 2017)
-LONGEST_BETWEEN_CHECKPOINTS = 1800.0  # a crash costs at most half an hour
+LONGEST_BETWEEN_CHECKPOINTS = 1800.0  # a crash that is nobody's hardware costs at most half an hour
+MOST_FOR_CHECKPOINTS = 0.01  # of the time, unless failures of devices need more
 
 
 def run_of_plan(specification: Specification, plan: Plan) -> EmittedRun:
@@ -55,6 +56,7 @@ def run_of_plan(specification: Specification, plan: Plan) -> EmittedRun:
         precision=training.precision,
         compiled=training.compiled,
         checkpoint_steps=_steps(_between_checkpoints(subject, training, machine), step_seconds, plan.training.steps),
+        step_seconds=step_seconds,
         framework=training.framework,
         adapter=_adapter(training),
         published=plan.model.name in known_names(),
@@ -92,6 +94,7 @@ def run_of_configuration(configuration: Configuration, specification: Specificat
         precision=PRECISIONS[numbers.precision],
         compiled=numbers.compiled,
         checkpoint_steps=_steps(numbers.checkpoint_interval_seconds, step_seconds, numbers.steps),
+        step_seconds=step_seconds,
         workers=numbers.loader_workers,
         prefetch=numbers.prefetch,
         pause_seconds=numbers.pause_seconds_per_step,
@@ -111,6 +114,7 @@ def _layout(section: LayoutSection, machine: TrainingMachine, given: ParallelLay
         micro_batch=section.micro_batch,
         sharding=Sharding(section.sharding),
         shard_group=given.shard_group if given else 0,
+        bidirectional=given.bidirectional if given else False,
         sequence_parallel=section.sequence_parallel,
         checkpointing=Checkpointing(section.checkpointing),
         offload=Offload(section.offload),
@@ -151,10 +155,15 @@ def _adapter(training: Training) -> str:
 
 
 def _between_checkpoints(subject: Subject, training: Training, machine: TrainingMachine) -> float:
-    """Return Young's interval for the failure rate of large clusters, limited to an acceptable loss."""
+    """Return Young's interval for the failure rate of large clusters, limited to an acceptable loss.
+
+    Crashes of the program are not among those failures, so half an hour is the limit, or the time after which writing
+    takes one hundredth of the run.
+    """
     write = checkpoint_bytes(subject, training) / (machine.nodes * CHECKPOINT_BYTES_PER_SECOND)
     between_failures = 3600 / (DEVICE_FAILURES_AN_HOUR * machine.devices)
-    return min(LONGEST_BETWEEN_CHECKPOINTS, checkpoint_interval(write, between_failures))
+    acceptable = max(LONGEST_BETWEEN_CHECKPOINTS, write / MOST_FOR_CHECKPOINTS)
+    return min(acceptable, checkpoint_interval(write, between_failures))
 
 
 def _steps(seconds: float, step_seconds: float, most: int) -> int:

@@ -67,6 +67,17 @@ def sequence_note(framework: str, run: EmittedRun) -> Iterator[str]:
         yield f"{framework} has no sequence length in this file: pack your samples to {run.sequence:,} tokens"
 
 
+def checkpoint_note(framework: str, run: EmittedRun, call: str) -> Iterator[str]:
+    """Yield a note on checkpoints where the file cannot ask for them."""
+    yield f"{framework} writes no checkpoints by this file: call {call} {checkpoint_words(run)}"
+
+
+def checkpoint_words(run: EmittedRun) -> str:
+    """Return how often a checkpoint is written, in steps and in time."""
+    every = plural(run.checkpoint_steps, "step")
+    return f"every {every} ({duration(run.checkpoint_steps * run.step_seconds)})"
+
+
 def workers_note(framework: str, run: EmittedRun) -> Iterator[str]:
     """Yield a note if the plan does not contain the workers of the data loader."""
     if run.workers is None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from flyball_planner.catalogue.hardware import DeviceKind
 from flyball_planner.emit.emission import Emission, EmittedFile
-from flyball_planner.emit.emitted_run import EPSILON, EmittedRun
+from flyball_planner.emit.emitted_run import EPSILON, KEPT_CHECKPOINTS, EmittedRun
 from flyball_planner.emit.file_texts import toml_text
 from flyball_planner.emit.optimizer_names import TORCHTITAN
 from flyball_planner.emit.shared_notes import method_notes, schedule_words, without_file, workers_note
@@ -33,6 +33,7 @@ def torchtitan_file(run: EmittedRun) -> Emission:
 def _sections(run: EmittedRun) -> dict[str, dict[str, object]]:
     name, flavor = flavor_of(run.shape) or ("llama3", "debugmodel")
     kept = run.layout.checkpointing
+    partial = kept in {Checkpointing.LIGHT, Checkpointing.SELECTIVE}
     return {
         "job": {"description": run.title},
         "model": {
@@ -50,11 +51,11 @@ def _sections(run: EmittedRun) -> dict[str, dict[str, object]]:
         **({"training.dataloader": _loader(run)} if run.workers is not None else {}),
         "parallelism": _parallelism(run),
         "activation_checkpoint": {
-            "mode": kept.value,
-            **({"selective_ac_option": "op"} if kept is Checkpointing.SELECTIVE else {}),
+            "mode": "selective" if partial else kept.value,
+            **({"selective_ac_option": "op"} if partial else {}),
         },
         "compile": {"enable": run.compiled},
-        "checkpoint": {"enable": True, "interval": run.checkpoint_steps},
+        "checkpoint": {"enable": True, "interval": run.checkpoint_steps, "keep_latest_k": KEPT_CHECKPOINTS},
     }
 
 
@@ -143,6 +144,10 @@ def _notes(run: EmittedRun) -> Iterator[str]:
         yield f"{NAME} has no ZeRO-1: gradients are sharded too (as in ZeRO-2), which needs less memory"
     if _must_shard(run):
         yield f"{NAME} has no replicas beside other parallelism: the states are sharded instead, which saves memory"
+    if layout.bidirectional:
+        yield f"{NAME} has no pipeline of both directions in this file: its 1F1B schedule waits longer, in less memory"
+    if layout.checkpointing is Checkpointing.LIGHT:
+        yield f"{NAME} has no light checkpointing: every second product is recomputed instead, which is slower"
     if layout.offload is Offload.OPTIMIZER:
         yield f"{NAME} has no offloading of only the optimizer: enable_cpu_offload moves the weights too, and is off"
     yield from workers_note(NAME, run)

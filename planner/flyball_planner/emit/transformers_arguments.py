@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from flyball_planner.catalogue.hardware import DeviceKind
-from flyball_planner.emit.accelerate_file import EXPRESSED, accelerate_file
+from flyball_planner.emit.accelerate_file import EXPRESSED, accelerate_file, several_nodes
 from flyball_planner.emit.deepspeed_file import deepspeed_file
 from flyball_planner.emit.emission import Emission, EmittedFile
-from flyball_planner.emit.emitted_run import EPSILON, EmittedRun
+from flyball_planner.emit.emitted_run import EPSILON, KEPT_CHECKPOINTS, EmittedRun
 from flyball_planner.emit.file_texts import json_text, yaml_text
 from flyball_planner.emit.model_config import FILE as CONFIG
 from flyball_planner.emit.model_config import llama_config
@@ -27,18 +27,21 @@ from flyball_planner.training import Checkpointing, Offload, Sharding
 
 FILE = "transformers.yaml"
 NAME = "transformers"
+EXPRESSED_BY_DEEPSPEED = frozenset({"tensor"})  # Trainer passes DeepSpeed's file on, with its tensor parallelism
 HALVED = 2  # layers between two recomputed ones, the closest to recomputing every second product
 
 
 def transformers_arguments(run: EmittedRun) -> Emission:
     """Return the arguments of `transformers.Trainer`, and how to start a script that reads them."""
-    reason = obstacle(NAME, run, EXPRESSED)
+    engine = engine_of(run)
+    reason = obstacle(NAME, run, EXPRESSED_BY_DEEPSPEED if engine is ShardingEngine.DEEPSPEED else EXPRESSED)
     if reason:
         return without_file(NAME, reason)
     values: dict[str, object] = {
         "output_dir": "checkpoints",
         "max_steps": run.steps,
         "per_device_train_batch_size": run.layout.micro_batch,
+        "per_device_eval_batch_size": run.layout.micro_batch,  # the default of 8 may not fit
         "gradient_accumulation_steps": run.accumulation,
         **_optimizer(run),
         **_precision(run),
@@ -46,6 +49,7 @@ def transformers_arguments(run: EmittedRun) -> Emission:
         "torch_compile": run.compiled,
         "save_strategy": "steps",
         "save_steps": run.checkpoint_steps,
+        "save_total_limit": KEPT_CHECKPOINTS,
         **_loader(run),
     }
     if run.kind is DeviceKind.CPU:
@@ -80,14 +84,16 @@ def _needed(run: EmittedRun) -> tuple[EmittedFile, ...]:
 
 
 def _launched(run: EmittedRun) -> bool:
-    """Return True if only accelerate's file has the process groups of this layout."""
+    """Return True if only accelerate's file has the process groups of this layout; DeepSpeed's file has its own."""
     layout = run.layout
+    if engine_of(run) is ShardingEngine.DEEPSPEED:
+        return False
     return layout.tensor > 1 or layout.context > 1 or run.shard_ranks < layout.data
 
 
 def _command(run: EmittedRun) -> str:
     if _launched(run):
-        return f"accelerate launch --config_file accelerate.yaml run_clm.py {FILE}"
+        return f"accelerate launch --config_file accelerate.yaml {several_nodes(run)}run_clm.py {FILE}"
     return f"python run_clm.py {FILE}" if run.kind is DeviceKind.TPU else f"torchrun {launch(run)} run_clm.py {FILE}"
 
 
@@ -165,6 +171,8 @@ def _notes(run: EmittedRun) -> Iterator[str]:
     yield from _precision_notes(run, engine)
     if kept is Checkpointing.SELECTIVE:
         yield f"{NAME} has no checkpointing of single products: every second layer is recomputed instead"
+    if kept is Checkpointing.LIGHT:
+        yield f"{NAME} has no light checkpointing: whole layers are recomputed instead, which is slower"
     if _launched(run):
         yield f"{NAME} reads process groups from accelerate: launch with accelerate.yaml, which has their sizes"
     if run.kind is DeviceKind.TPU and run.stage:

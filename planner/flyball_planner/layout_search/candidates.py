@@ -6,7 +6,8 @@ import numpy as np
 from msgspec import Struct
 
 from flyball_planner.layouts.layout import CHECKPOINTING, OFFLOAD, SHARDING, Layouts
-from flyball_planner.layouts.rules import ENDS, MOST_IDLE, idle_share
+from flyball_planner.layouts.rules import MOST_IDLE
+from flyball_planner.layouts.stages import ENDS, idle_share
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.training import Checkpointing, Offload, Sharding, Training
@@ -29,6 +30,9 @@ class Choices(Struct, frozen=True):
     sharding: Sequence[Sharding] = ()
     checkpointing: Sequence[Checkpointing] = ()
     offload: Sequence[Offload] = (Offload.NONE,)
+    shard_group: Sequence[int] = (0,)
+    sequence_parallel: Sequence[bool] = ()  # empty: wherever there is tensor parallelism
+    bidirectional: Sequence[bool] = (False,)
 
 
 def candidates(
@@ -58,24 +62,34 @@ def grid(
         "interleave": wanted.interleave or _interleave(subject),
         "context": wanted.context or _context(subject, training, devices),
         "expert": wanted.expert or _expert(subject, devices),
-        "micro_batch": wanted.micro_batch or _doubled(min(LARGEST_MICRO_BATCH, training.global_batch)),
+        "micro_batch": wanted.micro_batch or _micro_batches(training.global_batch),
         "sharding": [SHARDING.index(each) for each in wanted.sharding or SHARDING],
         "checkpointing": [CHECKPOINTING.index(each) for each in wanted.checkpointing or CHECKPOINTING],
         "offload": [OFFLOAD.index(each) for each in wanted.offload],
+        "shard_group": wanted.shard_group,
+        "sequence_parallel": wanted.sequence_parallel or (False,),
+        "bidirectional": wanted.bidirectional,
     }
     columns = dict(zip(axes, np.ix_(*(np.array(axis, dtype=np.float64) for axis in axes.values())), strict=True))
+    if not wanted.sequence_parallel:
+        columns["sequence_parallel"] = (columns["tensor"] > 1).astype(np.float64)  # never slower, and saves memory
     same = np.ones((1,) * len(axes))
     return Layouts(
         devices=same * devices,
         devices_a_node=same * min(devices, devices_a_node),
-        shard_group=0 * same,
-        sequence_parallel=(columns["tensor"] > 1).astype(np.float64),  # never slower, and saves memory
         **columns,
     )
 
 
 def _doubled(largest: int) -> list[int]:
     return [2**power for power in range(max(1, largest).bit_length())]
+
+
+def _micro_batches(batch: int) -> list[int]:
+    """Return powers of two, and three or five times these if the batch has such a factor (24 on 8 devices are 3)."""
+    largest = min(LARGEST_MICRO_BATCH, batch)
+    odd = (each for each in (1, 3, 5) if batch % each == 0 and each <= largest)
+    return sorted(each * power for each in odd for power in _doubled(largest // each))
 
 
 def _divisors(number: int, largest: int) -> list[int]:
@@ -92,10 +106,12 @@ def _pipeline(subject: TransformerShape | ModelCost, devices: int) -> list[int]:
     if not isinstance(subject, TransformerShape):
         return [1]
     layers = subject.layers + subject.decoder_layers
-    every = _divisors(devices, layers)
-    even = [each for each in every if layers % each == 0 or (layers + ENDS) % each == 0]
-    # 61 layers have no equal stages on any power of two; DeepSeek-V3 was trained with 16 unequal ones.
-    return even if len(even) > 1 else [each for each in every if idle_share(layers, each) <= MOST_IDLE]
+    # Unequal stages too: DeepSeek-V3 has 61 layers in 16, and 32 layers on 10 devices only divide into five.
+    return [
+        each
+        for each in _divisors(devices, layers)
+        if (layers + ENDS) % each == 0 or idle_share(layers, each) <= MOST_IDLE
+    ]
 
 
 def _interleave(subject: TransformerShape | ModelCost) -> list[int]:

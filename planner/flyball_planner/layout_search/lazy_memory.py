@@ -46,6 +46,11 @@ class LazyMemory:
         """Return which of some rows surely fit."""
         return _surely(self.of(rows)) if self._all is None else _surely(self._all)[rows]
 
+    def probably_fit(self, rows: Positions) -> NDArray[np.bool_]:
+        """Return which of some rows fit in the middle of their interval."""
+        mask: NDArray[np.bool_] = fits(self.of(rows)).headroom >= 0
+        return mask
+
 
 def _surely(memory: MemoryEstimate) -> NDArray[np.bool_]:
     mask: NDArray[np.bool_] = fits(memory).positions == FITS.index(Fit.YES)

@@ -4,7 +4,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from flyball_planner.layouts.layout import Layouts, ParallelLayout
+from flyball_planner.layouts.layout import NAMES, Layouts, ParallelLayout
 from flyball_planner.memory.estimate import MemoryEstimate
 from flyball_planner.timing.estimate import StepEstimate
 
@@ -22,6 +22,18 @@ class Ranked(Struct, frozen=True):
     memory_bytes: float  # as the driver reports it
     memory_high_bytes: float  # upper end of the 90 % interval
     reasons: tuple[str, ...]  # differences from the first layout and their cost
+    variants: int = 0  # as fast ones that are not listed, because they differ only in `VARIED`
+
+
+class Listed(Struct, frozen=True):
+    """Rows in the order of a list, without variants of earlier ones."""
+
+    rows: NDArray[np.intp]
+    variants: NDArray[np.intp]  # how many were left out for each
+
+
+VARIED = ("interleave", "expert", "micro_batch")
+"""Parts of a layout in which as fast ones differ without being another choice: a list shows one of them."""
 
 
 def order(layouts: Layouts, seconds: Column) -> NDArray[np.intp]:
@@ -32,12 +44,32 @@ def order(layouts: Layouts, seconds: Column) -> NDArray[np.intp]:
     return found
 
 
+def listed(layouts: Layouts, seconds: Column, shown: int) -> Listed:
+    """Return the first layouts in order, and of variants in one class of seconds only the first."""
+    rows = order(layouts, seconds)
+    alike = kinds(layouts)[rows], classes(seconds, seconds.min(initial=np.inf))[rows]
+    _, first, counts = np.unique(np.stack(alike), axis=1, return_index=True, return_counts=True)
+    chosen = np.argsort(first)[:shown]
+    return Listed(rows[first[chosen]], counts[chosen] - 1)
+
+
+def kinds(layouts: Layouts) -> NDArray[np.intp]:
+    """Return a number for each layout that only its variants share."""
+    names = [name for name in NAMES if name not in VARIED and _differs(getattr(layouts, name))]
+    return layouts.distinct(*names)[1]
+
+
+def _differs(column: Column) -> bool:
+    """Return True if a column has two values. numpy.unique without indices would import all of numpy.ma."""
+    return bool((column != column[:1]).any())
+
+
 def classes(seconds: Column, fastest: float) -> Column:
     """Return the class of each time: how many percent it is above the fastest."""
     return np.floor(np.log(seconds / fastest) / NEARLY)
 
 
-def ranked(layouts: Layouts, step: StepEstimate, memory: MemoryEstimate) -> list[Ranked]:
+def ranked(layouts: Layouts, step: StepEstimate, memory: MemoryEstimate, variants: NDArray[np.intp]) -> list[Ranked]:
     """Describe layouts that are already in order."""
     first = layouts[0]
     return [
@@ -48,6 +80,7 @@ def ranked(layouts: Layouts, step: StepEstimate, memory: MemoryEstimate) -> list
             memory_bytes=float(memory.driver.middle[row]),
             memory_high_bytes=float(memory.driver.high[row]),
             reasons=_first_reasons(step, memory) if row == 0 else _differences(first, layouts[row], step, row),
+            variants=int(variants[row]),
         )
         for row in range(len(layouts))
     ]

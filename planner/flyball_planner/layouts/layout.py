@@ -32,6 +32,7 @@ class ParallelLayout(Struct, frozen=True):
     sharding: Sharding = Sharding.NONE
     shard_group: int = 0  # ranks that share the states; 0: all data-parallel ranks
     sequence_parallel: bool = False
+    bidirectional: bool = False  # micro-batches enter a pipeline from both ends, whose ranks hold two stages (DualPipe)
     checkpointing: Checkpointing = Checkpointing.NONE
     offload: Offload = Offload.NONE
 
@@ -55,6 +56,7 @@ class Layouts(Struct, frozen=True):
     sharding: Column
     shard_group: Column
     sequence_parallel: Column
+    bidirectional: Column
     checkpointing: Column
     offload: Column
     batch: Column | None = None  # samples per step where rows differ; else the training's batch
@@ -87,6 +89,7 @@ class Layouts(Struct, frozen=True):
             sharding=SHARDING[int(self.sharding[row])],
             shard_group=int(self.shard_group[row]),
             sequence_parallel=bool(self.sequence_parallel[row]),
+            bidirectional=bool(self.bidirectional[row]),
             checkpointing=CHECKPOINTING[int(self.checkpointing[row])],
             offload=OFFLOAD[int(self.offload[row])],
         )

@@ -10,7 +10,7 @@ from flyball_planner.memory.constants import Constants
 from flyball_planner.models.transformer.kept_activations import KeptBytes, kept_bytes, kept_bytes_autocast
 from flyball_planner.models.transformer.layers import LayerGroup
 from flyball_planner.models.transformer.shape import Head, TransformerShape
-from flyball_planner.precision import WIDTHS_BYTES
+from flyball_planner.precision import WIDTHS_BYTES, NumberFormat
 from flyball_planner.training import Attention, Checkpointing, Method, Offload, Training
 
 WORDS = frozenset({Head.LANGUAGE_MODEL, Head.MASKED_LANGUAGE_MODEL, Head.PRETRAINING})
@@ -45,9 +45,14 @@ def layer_kept(
     boundary = tokens(training, layouts) * shape.hidden * _stream_bytes(training, layouts) / _sequence_share(layouts)
     fully = layouts.checkpoints(Checkpointing.FULL)
     partly = layouts.checkpoints(Checkpointing.SELECTIVE)
+    lightly = layouts.checkpoints(Checkpointing.LIGHT)
     some = samples * _selected(shape, group, training, layouts)
     kept = np.where(fully, boundary, np.where(partly, np.minimum(some, all_kept), all_kept))
-    working = _gradients_within(shape, group, training, layouts) + np.where(fully, all_kept, 0.0)
+    if lightly.any():
+        few = samples * _trained(shape, group, training, layouts, light=True)
+        kept = np.where(lightly, np.minimum(few, all_kept), kept)
+    again = np.where(fully, all_kept, np.where(lightly, all_kept - kept, 0.0))
+    working = _gradients_within(shape, group, training, layouts) + again
     away = layouts.offload == OFFLOAD.index(Offload.ACTIVATIONS)
     return LayerKept(np.where(away, 0.0, kept), working + np.where(away, PREFETCHED_LAYERS * kept, 0.0))
 
@@ -116,17 +121,40 @@ def _everything(
 
 
 def _trained(
-    shape: TransformerShape, group: LayerGroup, training: Training, layouts: Layouts, *, scores: bool = True
+    shape: TransformerShape,
+    group: LayerGroup,
+    training: Training,
+    layouts: Layouts,
+    *,
+    scores: bool = True,
+    light: bool = False,
 ) -> Column:
     """Return the bytes that a layer stores for a sample if its weights are trained."""
     width, fused, attention = activation_bytes(training), fused_norms(training), training.attention
-    kept = kept_bytes(shape, training.sequence, group, attention=attention, number_bytes=width, fused_norms=fused)
+    kept = kept_bytes(
+        shape,
+        training.sequence,
+        group,
+        attention=attention,
+        number_bytes=width,
+        fused_norms=fused,
+        input_bytes=_input_bytes(training),
+        light=light,
+    )
     plain = _distributed(kept, training, layouts, scores=scores)
     cast = autocast_rows(training, layouts)
     if not cast.any():
         return plain
     wider = kept_bytes_autocast(shape, training.sequence, group, attention=attention, compiled=fused)
     return np.where(cast, _distributed(wider, training, layouts, scores=scores), plain)
+
+
+def _input_bytes(training: Training) -> float:
+    """Return the width in which products keep their inputs: Transformer Engine, which Megatron uses, keeps the 8-bit
+    copies that it multiplies (transformer_engine/pytorch/module/linear.py); other libraries convert them again."""
+    compute = training.precision.compute
+    narrow = compute is NumberFormat.FP8 and training.framework == "megatron"
+    return WIDTHS_BYTES[compute] if narrow else activation_bytes(training)
 
 
 def _distributed(kept: KeptBytes, training: Training, layouts: Layouts, *, scores: bool) -> Column:

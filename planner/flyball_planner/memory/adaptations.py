@@ -79,21 +79,40 @@ def _nearest_fitting(
     before: float,
 ) -> Adaptation:
     """Return the variant with the fewest further changes that fits; if none does, the one that needs least memory."""
-    found = [
-        _adapted(subject, what, each, device, constants, before)
-        for each in _variants(training, layout)
-        if not each.also or allowed(subject, each.training, Layouts.of(each.layout), chosen=True).all()
-    ]
-    fitting = (each for each in found if each.fit is Fit.YES)
-    return next(fitting, min(found, key=lambda each: each.needed_bytes))
+    variants = list(_variants(training, layout))
+    whole = [place for place, each in enumerate(variants) if each.training == training]
+    found = _adapted(subject, what, variants, whole, device, constants, before)
+    chunked = [place for place in range(len(variants)) if place not in whole]
+    first = min((place for place, each in found.items() if each.fit is Fit.YES), default=len(variants))
+    if chunked and chunked[0] < first:
+        found |= _adapted(subject, what, variants, chunked, device, constants, before)
+    ordered = [found[place] for place in sorted(found)]
+    fitting = (each for each in ordered if each.fit is Fit.YES)
+    return next(fitting, min(ordered, key=lambda each: each.needed_bytes))
 
 
 def _adapted(
-    subject: TransformerShape, what: str, variant: _Variant, device: ComputeDevice, constants: Constants, before: float
-) -> Adaptation:
-    memory = estimate_memory(subject, variant.training, Layouts.of(variant.layout), device, constants)
-    needed = float(memory.driver.middle[0])
-    return Adaptation(what, variant.training, variant.layout, needed, before - needed, fits(memory)[0], variant.also)
+    subject: TransformerShape,
+    what: str,
+    variants: Sequence[_Variant],
+    places: Sequence[int],
+    device: ComputeDevice,
+    constants: Constants,
+    before: float,
+) -> dict[int, Adaptation]:
+    """Estimate the possible ones of some variants that have one training. They are one call, because calls cost
+    time."""
+    training, layouts = variants[places[0]].training, Layouts.of(*(variants[place].layout for place in places))
+    possible = allowed(subject, training, layouts, chosen=True)
+    memory = estimate_memory(subject, training, layouts, device, constants)
+    needed, verdict = memory.driver.middle, fits(memory)
+    return {
+        place: Adaptation(
+            what, training, each.layout, float(needed[row]), before - float(needed[row]), verdict[row], each.also
+        )
+        for row, (place, each) in enumerate((place, variants[place]) for place in places)
+        if possible[row] or not each.also
+    }
 
 
 def _variants(training: Training, layout: ParallelLayout) -> Iterator[_Variant]:

@@ -79,8 +79,10 @@ def states(held: HeldParameters, training: Training, layouts: Layouts, micro_bat
 
 
 def shard_ranks(layouts: Layouts) -> Column:
-    """Return the ranks that share states; context-parallel ranks hold the same weights and share them too."""
-    ranks = np.where(layouts.shard_group > 0, layouts.shard_group, layouts.data * layouts.context)
+    """Return the ranks that share states; context-parallel ranks hold the same weights and share them too, and so do
+    the two ranks that hold a stage if a pipeline has both directions."""
+    copies = layouts.data * layouts.context * (1 + layouts.bidirectional)
+    ranks = np.where(layouts.shard_group > 0, layouts.shard_group, copies)
     return np.maximum(1.0, ranks)
 
 

@@ -1,9 +1,12 @@
 """Pipeline stages: how many layers of each kind the first, a middle and the last stage hold."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from msgspec import Struct
 
 from flyball_planner.layouts.layout import Column, Layouts
+from flyball_planner.layouts.stages import in_flight, stage_layers
 from flyball_planner.models.transformer.counts import LayerCounts, parameters
 from flyball_planner.models.transformer.layers import LayerGroup, layer_groups
 from flyball_planner.models.transformer.shape import TransformerShape
@@ -59,36 +62,27 @@ def pipeline_stages(model: Anatomy, layouts: Layouts, micro_batches: Column) -> 
     shares = stage_layers(model.layers, layouts)
     first, _, last = shares
     starts = (np.zeros(len(layouts)), first, np.where(stages > 1, model.layers - last, model.layers))
-    waves = 1 + (stages - 1) / (stages * layouts.interleave) * (layouts.interleave > 1)  # Narayanan et al., 2021
-    flights = (
-        np.minimum(micro_batches, stages) * waves,
-        np.minimum(micro_batches, np.maximum(1, stages - 1)) * waves,
-        np.ones(len(layouts)),
-    )
+    flights = tuple(in_flight(layouts, micro_batches, rank) for rank in (0 * stages, 0 * stages + 1, stages - 1))
     entrances = (np.ones(len(layouts)), np.zeros(len(layouts)), np.zeros(len(layouts)))
     exits = (1 - piped, np.zeros(len(layouts)), piped)
+    held = [_overlaps(model, start, start + share) for start, share in zip(starts, shares, strict=True)]
+    ends: list[tuple[Column, ...]] = [*zip(entrances, exits, strict=True)]
+    if (layouts.bidirectional > 0).any():
+        held, ends = _of_both_ends(layouts, held), _of_both_ends(layouts, ends)
     found = tuple(
-        PipelineStage(name, _overlaps(model, start, start + held), entrance, leaving, piped, flight)
-        for name, start, held, entrance, leaving, flight in zip(
-            STAGES, starts, shares, entrances, exits, flights, strict=True
-        )
+        PipelineStage(name, layers, entrance, leaving, piped, flight)
+        for name, layers, (entrance, leaving), flight in zip(STAGES, held, ends, flights, strict=True)
     )
     return found if piped.any() else found[:1]
 
 
-def stage_layers(layers: int, layouts: Layouts) -> tuple[Column, Column, Column]:
-    """Return the layers of the first, a middle and the last stage.
-
-    If they cannot be equal, the embedding and the output count as one layer each, as in Llama 3 (126 layers in 16
-    stages of 7, 8 … 8, 7; Dubey et al. 2024, §3.3.2), in torchtitan, and in Megatron if the ends are accounted for.
-    """
-    stages, chunks = layouts.pipeline, layouts.interleave
-    equal, even = layers / stages, layers % (stages * chunks) == 0
-    share = (layers + 2) / (stages * chunks)
-    least, extra = chunks * np.floor(share), (layers + 2) % (stages * chunks)  # the first stages take the extra layers
-    first = np.where(even, equal, least + chunks * (extra > 0) - 1)
-    middle = np.where(even, equal, np.where(stages > 2, least + chunks * (extra > 1), first))
-    return first, middle, np.where(even, equal, np.maximum(1.0, least - 1))
+def _of_both_ends(layouts: Layouts, held: Sequence[tuple[Column, ...]]) -> list[tuple[Column, ...]]:
+    """Return what ranks hold if each has the stage of the opposite rank too."""
+    both = layouts.bidirectional
+    return [
+        tuple(own + both * other for own, other in zip(stage, opposite, strict=True))
+        for stage, opposite in zip(held, reversed(held), strict=True)
+    ]
 
 
 def _overlaps(model: Anatomy, start: Column, end: Column) -> tuple[Column, ...]:

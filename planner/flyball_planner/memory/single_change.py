@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import ComputeDevice
 from flyball_planner.layouts.layout import Layouts, ParallelLayout
+from flyball_planner.layouts.rules import allowed
 from flyball_planner.memory.constants import CONSTANTS, Constants
 from flyball_planner.memory.estimate import MemoryEstimate, Subject, estimate_memory
 from flyball_planner.memory.verdict import Fit, fits
@@ -47,21 +48,23 @@ def single_changes(
     return sorted(saving, key=lambda change: -change.saved_bytes)
 
 
-def _change(
-    what: str, training: Training, layout: ParallelLayout, before_bytes: float, after: MemoryEstimate, row: int
-) -> MemoryChange:
-    return MemoryChange(what, training, layout, before_bytes - float(after.driver.middle[row]), fits(after)[row])
-
-
-def best_single_change(
+def possible_changes(
     subject: Subject,
     training: Training,
     layout: ParallelLayout,
     device: ComputeDevice,
     constants: Constants = CONSTANTS,
-) -> MemoryChange | None:
-    """Return the change that saves most, if any saves enough."""
-    return next(iter(single_changes(subject, training, layout, device, constants)), None)
+) -> list[MemoryChange]:
+    """Return the single changes that break no rule; a layout that no search proposes is judged as a chosen one."""
+    chosen = not allowed(subject, training, Layouts.of(layout)).all()
+    found = single_changes(subject, training, layout, device, constants)
+    return [each for each in found if allowed(subject, each.training, Layouts.of(each.layout), chosen=chosen).all()]
+
+
+def _change(
+    what: str, training: Training, layout: ParallelLayout, before_bytes: float, after: MemoryEstimate, row: int
+) -> MemoryChange:
+    return MemoryChange(what, training, layout, before_bytes - float(after.driver.middle[row]), fits(after)[row])
 
 
 def _layout_changes(layout: ParallelLayout) -> Iterator[tuple[str, ParallelLayout]]:

@@ -76,6 +76,7 @@ class ModelCost(Struct, frozen=True):
     inference_calls: int = 1  # of library functions for all samples that are predicted together
     tokens: int = 1  # of a sample; 1 if samples are not sequences
     generation: Generation | None = None  # None: the model generates nothing
+    channels_first: bool = False  # the memory format of images in 16 bits, which convolutions convert
 
     @property
     def inference_flops(self) -> float:

@@ -42,6 +42,7 @@ MODULES: Mapping[str, str] = {
 
 OTHER_NAMES: Mapping[str, str] = {
     "xgboost": "xgboost_like", "lightgbm": "xgboost_like", "catboost": "xgboost_like",
+    "gradient_boosting": "xgboost_like",
     "k_means": "kmeans", "pca": "pca_svd", "multi_layer_perceptron": "mlp", "multilayer_perceptron": "mlp",
     "resnet_50": "resnet50",
 }  # fmt: skip

@@ -27,6 +27,10 @@ from flyball_planner.models.specification import Count, NetworkSpecification, Un
 
 MOST_LAYERS = 2_000
 Pixels = Annotated[int, Meta(ge=1, le=16_384)]
+ChannelsLast = Annotated[
+    bool,
+    Meta(description="memory format of images in 16 bits; false as in PyTorch without memory_format=channels_last"),
+]
 
 
 class PublishedNetwork(NetworkSpecification, frozen=True, kw_only=True):
@@ -35,6 +39,7 @@ class PublishedNetwork(NetworkSpecification, frozen=True, kw_only=True):
     image: Annotated[int, Meta(ge=0, le=16_384, description="pixels per side; 0: as published")] = 0
     channels: Annotated[Count, Meta(description="colour channels")] = 3
     classes: Annotated[Count, Meta(description="number of classes")] = 1000
+    channels_last: ChannelsLast = False
 
 
 class SimpleCnn(NetworkSpecification, frozen=True, kw_only=True):
@@ -48,6 +53,7 @@ class SimpleCnn(NetworkSpecification, frozen=True, kw_only=True):
     batch_norm: Annotated[bool, Meta(description="batch normalisation after each convolution")] = False
     dense: Annotated[tuple[Count, ...], Meta(description="widths of the dense layers before the last")] = (256,)
     classes: Annotated[Count, Meta(description="number of classes")] = 10
+    channels_last: ChannelsLast = False
 
 
 class Cnn(NetworkSpecification, frozen=True, kw_only=True):
@@ -58,9 +64,10 @@ class Cnn(NetworkSpecification, frozen=True, kw_only=True):
     ]
     image: Annotated[Pixels, Meta(description="pixels per side")] = 224
     channels: Annotated[Count, Meta(description="colour channels")] = 3
+    channels_last: ChannelsLast = False
 
 
-def trained(cost: ModelCost, wanted: NetworkSpecification) -> ModelCost:
+def trained(cost: ModelCost, wanted: PublishedNetwork) -> ModelCost:
     """Return a network's cost with the training settings of its specification."""
     return replace(
         cost,
@@ -69,6 +76,7 @@ def trained(cost: ModelCost, wanted: NetworkSpecification) -> ModelCost:
         batch=wanted.batch_size,
         precision=wanted.precision,
         complexity=CONVOLUTIONS,
+        channels_first=not wanted.channels_last,
     )
 
 
@@ -99,7 +107,7 @@ def cnn(wanted: Cnn) -> ModelCost:
     return _cost("cnn", layers_of(wanted.layers), wanted.image, wanted.channels, wanted)
 
 
-def _cost(model: str, layers: Sequence[Layer], image: int, channels: int, wanted: NetworkSpecification) -> ModelCost:
+def _cost(model: str, layers: Sequence[Layer], image: int, channels: int, wanted: SimpleCnn | Cnn) -> ModelCost:
     blocks = network_blocks(layers, FeatureMap(channels, image, image))
     return ModelCost(
         model=model,
@@ -113,6 +121,7 @@ def _cost(model: str, layers: Sequence[Layer], image: int, channels: int, wanted
         batch=wanted.batch_size,
         precision=wanted.precision,
         complexity=CONVOLUTIONS,
+        channels_first=not wanted.channels_last,
     )
 
 

@@ -7,9 +7,7 @@ from msgspec import Struct
 from flyball_planner.catalogue.hardware import DeviceKind
 from flyball_planner.layout_search.candidates import Choices
 from flyball_planner.layout_search.search import Case
-from flyball_planner.layouts.layout import Layouts
-from flyball_planner.layouts.rules import allowed
-from flyball_planner.memory.single_change import MemoryChange, single_changes
+from flyball_planner.memory.single_change import MemoryChange, possible_changes
 from flyball_planner.memory.verdict import Fit
 from flyball_planner.plan.judged_layout import FITS, JudgedLayout
 from flyball_planner.plan.layout_choice import Choice, choose_each
@@ -18,7 +16,7 @@ from flyball_planner.plan.scaling import on
 from flyball_planner.plan.subject import Subject, trained_by_gradient
 from flyball_planner.plan.words import layout_in_short
 from flyball_planner.specification.specification import Specification
-from flyball_reports.figures import duration, size
+from flyball_reports.figures import duration, size, spread
 
 MOST_CHANGES = 10
 FACTORS = tuple(2**each for each in range(1, 10))
@@ -59,17 +57,25 @@ def on_fitting(specification: Specification, judged: JudgedLayout) -> Iterator[P
         yield _on_devices(wider, together)
 
 
+def on_faster(choice: Choice) -> Iterator[PlanRecommendation]:
+    """Recommend to try a clearly faster layout, that probably fits but may not."""
+    faster, best = choice.perhaps, choice.best
+    if faster is None or faster.step.middle >= best.step.middle:
+        return
+    yield PlanRecommendation(
+        f"Try {layout_in_short(faster.layout)}",
+        f"it probably fits: the fullest device needs {spread(faster.driver, size)} of "
+        f"{size(faster.machine.device.memory_bytes)}",
+        f"estimated: a step of {duration(faster.step.middle)} instead of {duration(best.step.middle)}",
+    )
+
+
 def changes_together(subject: Subject, judged: JudgedLayout) -> Together:
     """Return the changes that each free most after those before them, until the training fits or none is left."""
     device, constants = judged.machine.device, judged.context.learned.constants
     training, layout, found = judged.training, judged.layout, list[MemoryChange]()
     while len(found) < MOST_CHANGES and not (found and found[-1].fit is Fit.YES):
-        possible = (
-            each
-            for each in single_changes(subject, training, layout, device, constants)
-            if allowed(subject, each.training, Layouts.of(each.layout)).all()
-        )
-        change = next(possible, None)
+        change = next(iter(possible_changes(subject, training, layout, device, constants)), None)
         if change is None:
             break
         found.append(change)

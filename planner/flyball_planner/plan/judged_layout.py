@@ -12,9 +12,10 @@ from flyball_planner.memory.verdict import Fit, fits
 from flyball_planner.models.classical_time import classical_seconds
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.plan.context import NOTHING, PlanContext
-from flyball_planner.plan.plan import MemorySection, NamedAmount
+from flyball_planner.plan.plan import Alternative, MemorySection, NamedAmount
 from flyball_planner.plan.roofline import WAITING
 from flyball_planner.plan.subject import Subject
+from flyball_planner.plan.words import layout_in_short
 from flyball_planner.timing.estimate import StepEstimate, estimate_step
 from flyball_planner.timing.loading import LoadingTime, load
 from flyball_planner.training import Training
@@ -39,6 +40,7 @@ class JudgedLayout(Struct, frozen=True):
     context: PlanContext = NOTHING
     loaded: LoadingTime | None = None  # None if nothing is known about data loading
     wide_mfu: float | None = None  # relative to the 16-bit rate
+    variants: int = 0  # as fast layouts that differ only in chunks, experts or micro-batch
 
     @property
     def driver(self) -> Interval:
@@ -91,6 +93,7 @@ def of_row(
     memory: MemoryEstimate,
     row: int,
     context: PlanContext = NOTHING,
+    variants: int = 0,
 ) -> JudgedLayout:
     """Return the layout of one row of estimates, including its wait for data."""
     loaded = load(context.loading, training.global_batch, layout, machine) if context.loading else None
@@ -112,6 +115,7 @@ def of_row(
         context=context,
         loaded=loaded,
         wide_mfu=float(step.wide_mfu[row]) * computed.middle / total.middle,
+        variants=variants,
     )
 
 
@@ -122,6 +126,12 @@ def _fit(subject: ModelCost, machine: TrainingMachine, context: PlanContext) -> 
     from flyball_planner.calibration.steps import paced_interval  # noqa: PLC0415  few plans are calibrated
 
     return paced_interval(cold, context.learned.belief)
+
+
+def alternative(judged: JudgedLayout) -> Alternative:
+    """Return a layout of the list of alternatives, with the number of its variants that are not listed."""
+    also = f" (+{judged.variants})" if judged.variants else ""
+    return Alternative(layout_in_short(judged.layout) + also, judged.step, 100 * judged.memory_share, judged.verdict)
 
 
 def memory_section(judged: JudgedLayout, best_change: str | None) -> MemorySection:

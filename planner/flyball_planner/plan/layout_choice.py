@@ -24,16 +24,17 @@ class Choice(Struct, frozen=True):
     best: JudgedLayout
     others: tuple[JudgedLayout, ...]
     chosen_by: str  # "specification", "search", "completion" (of a specified one), or "nothing" if there is only one
+    perhaps: JudgedLayout | None = None  # a clearly faster layout, which probably fits
 
 
-def choose_for(specification: Specification) -> Choice:
-    """Choose the layout of a specification, without alternatives."""
+def choose_for(specification: Specification, shown: int = 1) -> Choice:
+    """Choose the layout of a specification, by default without alternatives."""
     return choose(
         specification.subject,
         specification.training,
         specification.machine,
         specification.layout,
-        shown=1,
+        shown=shown,
         context=context_of(specification),
         choices=specification.choices,
     )
@@ -68,10 +69,10 @@ def choose_each(
     if given is not None and choices is None:
         return [_given(subject, each, given, context) for each in cases]
     learned = context.learned
-    found = search_each(subject, cases, choices, belief=learned.belief, constants=learned.constants)
-    if given is not None:
-        return [_completed(subject, *each, given, context) for each in zip(cases, found, strict=True)]
-    return [_searched(subject, *each, context) for each in zip(cases, found, strict=True)]
+    chosen = given is not None
+    found = search_each(subject, cases, choices, belief=learned.belief, constants=learned.constants, chosen=chosen)
+    by = "completion" if chosen else "search"
+    return [_searched(subject, *each, context, by) for each in zip(cases, found, strict=True)]
 
 
 def _only(subject: Subject, case: Case, context: PlanContext) -> Choice:
@@ -88,29 +89,17 @@ def _given(subject: Subject, case: Case, given: ParallelLayout, context: PlanCon
     return Choice(judge(subject, case.training, machine, layout, context), (), "specification")
 
 
-def _completed(
-    subject: Subject, case: Case, found: Search, given: ParallelLayout, context: PlanContext
-) -> Choice | InputError:
-    """Return the specified layout with the parts that it leaves out from the search.
-
-    A search proposes less than a user may choose, such as stages of unequal size: then the simplest parts are used.
-    """
-    choice = _searched(subject, case, found, context)
-    if isinstance(choice, InputError):
-        return _given(subject, case, given, context)
-    return replace(choice, chosen_by="completion")
-
-
-def _searched(subject: Subject, case: Case, found: Search, context: PlanContext) -> Choice | InputError:
+def _searched(subject: Subject, case: Case, found: Search, context: PlanContext, by: str) -> Choice | InputError:
     """Return the fastest fitting layout; if none surely fits, the smallest one, which shows how much memory is
     missing."""
     training, machine = case.training, case.machine
     if found.step is not None and found.memory is not None:
         best, *others = (
-            of_row(training, machine, each.layout, found.step, found.memory, row, context)
+            of_row(training, machine, each.layout, found.step, found.memory, row, context, each.variants)
             for row, each in enumerate(found.best)
         )
-        return Choice(best, tuple(others), "search")
+        perhaps = judge(subject, training, machine, found.perhaps, context) if found.perhaps else None
+        return Choice(best, tuple(others), by, perhaps)
     if found.smallest is None:
         return InputError(found.why_none)
-    return Choice(judge(subject, training, machine, found.smallest, context), (), "search")
+    return Choice(judge(subject, training, machine, found.smallest, context), (), by)

@@ -30,7 +30,7 @@ def learning_rate(subject: Subject, training: Training, given: float | None) -> 
     if given is not None:
         return LearningRate(given, "as specified")
     value, because = _usual(subject, training)
-    return LearningRate(value, f"recommended: {because}")
+    return LearningRate(float(f"{value:.3g}"), f"recommended: {because}")  # more digits would claim to matter
 
 
 def _usual(subject: Subject, training: Training) -> tuple[float, str]:

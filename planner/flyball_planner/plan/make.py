@@ -5,22 +5,19 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from flyball_planner.interval import Interval
-from flyball_planner.layouts.layout import Layouts
-from flyball_planner.layouts.rules import allowed
-from flyball_planner.memory.single_change import single_changes
+from flyball_planner.memory.single_change import possible_changes
 from flyball_planner.memory.verdict import Fit
 from flyball_planner.models.classical_time import classical_limit, classical_rate
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.plan.cost import cost_section
-from flyball_planner.plan.fitting import on_fitting
+from flyball_planner.plan.fitting import on_faster, on_fitting
 from flyball_planner.plan.host_memory import host_memory
 from flyball_planner.plan.inference import beyond_positions, inference
-from flyball_planner.plan.judged_layout import FITS, TOO_LARGE, UNCERTAIN, JudgedLayout, memory_section
+from flyball_planner.plan.judged_layout import FITS, TOO_LARGE, UNCERTAIN, JudgedLayout, alternative, memory_section
 from flyball_planner.plan.layout_choice import Choice
 from flyball_planner.plan.learning_rate import learning_rate
 from flyball_planner.plan.overhead import on_overhead
 from flyball_planner.plan.plan import (
-    Alternative,
     ComputationSection,
     CostSection,
     HardwareSection,
@@ -38,13 +35,14 @@ from flyball_planner.plan.recommendations import (
     recommendations,
 )
 from flyball_planner.plan.roofline import WAITING, Roof, bottleneck, roofline
-from flyball_planner.plan.scaling import choose_and_scale, on
+from flyball_planner.plan.scaling import choose_and_scale, on, slower_with_more
 from flyball_planner.plan.sections import calibration_section, loading_section, on_loading
 from flyball_planner.plan.subject import Subject, model_section, trained_by_gradient, training_section
 from flyball_planner.plan.whole_run import WholeRun, whole_run_of
-from flyball_planner.plan.words import layout_in_short, layout_in_words, link_in_words
+from flyball_planner.plan.words import layout_in_words, link_in_words
 from flyball_planner.precision import WIDTHS_BYTES
 from flyball_planner.specification.specification import Specification
+from flyball_planner.timing.best_rates import product_share
 from flyball_planner.timing.expert_messages import expert_assumption
 from flyball_reports.figures import duration, percent, plural, size, spread
 
@@ -72,9 +70,10 @@ def make_plan(specification: Specification) -> Plan:
         cost=cost,
         scaling_devices=scaled.devices,
         scaling_batches=scaled.batches,
-        alternatives=tuple(map(_alternative, choice.others)),
+        alternatives=tuple(map(alternative, choice.others)),
         recommendations=(
             *on_fitting(specification, judged),
+            *on_faster(choice),
             *recommendations(subject, judged, change),
             *on_adaptation(subject, judged),
             *on_overhead(subject, judged),
@@ -93,7 +92,11 @@ def make_plan(specification: Specification) -> Plan:
                 )
             )
         ),
-        warnings=(*_warnings(specification, judged, whole.seconds, host), *_unpriced(specification, cost)),
+        warnings=(
+            *_warnings(specification, judged, whole.seconds, host),
+            *slower_with_more(scaled.devices, judged.training.global_batch),
+            *_unpriced(specification, cost),
+        ),
         loading=loading_section(judged),
         calibration=calibration_section(judged),
         inference=inference(subject, judged, specification.inference),
@@ -109,10 +112,10 @@ def best_change(subject: Subject, judged: JudgedLayout) -> str | None:
     """Return the possible single change that frees most memory, and whether the training then fits."""
     if not trained_by_gradient(subject):
         return None
-    found = single_changes(
+    found = possible_changes(
         subject, judged.training, judged.layout, judged.machine.device, judged.context.learned.constants
     )
-    change = next((each for each in found if allowed(subject, each.training, Layouts.of(each.layout)).all()), None)
+    change = next(iter(found), None)
     if change is None:
         return None
     enough = THEN_FITS if judged.verdict != FITS and change.fit is Fit.YES else ""
@@ -218,12 +221,14 @@ def _wide_mfu_percent(judged: JudgedLayout) -> float | None:
 
 
 def _efficiency(specification: Specification, judged: JudgedLayout, whole: WholeRun) -> tuple[float, str]:
-    """Return the share of the peak rate that products are given by the user, or that the model reaches in a step."""
+    """Return the share of the peak rate that products are given by the user or expected to reach; of a classical
+    model, the share that the model reaches.
+    """
     device = judged.machine.device
     if device.efficiency is not None:
         return device.efficiency, "as specified"
     if judged.hfu is not None:
-        return judged.hfu, "estimated"
+        return product_share(device, judged.training.precision.compute), "estimated"
     peak = arithmetic(specification.subject, judged)[1] * judged.machine.devices
     return whole.flops / (whole.seconds.middle * peak), "estimated"
 
@@ -237,10 +242,6 @@ def _as_share(judged: JudgedLayout, name: str, seconds: float) -> Interval:
     if name == WAITING and judged.loaded:
         return Interval(*(judged.loaded.wait(each) for each in (step.high, step.middle, step.low)))
     return step.times(seconds / step.middle)
-
-
-def _alternative(judged: JudgedLayout) -> Alternative:
-    return Alternative(layout_in_short(judged.layout), judged.step, 100 * judged.memory_share, judged.verdict)
 
 
 def _assumptions(specification: Specification, whole: WholeRun) -> Iterator[str]:

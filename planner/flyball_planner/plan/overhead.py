@@ -9,6 +9,7 @@ from flyball_planner.plan.judged_layout import TOO_LARGE, JudgedLayout, judge
 from flyball_planner.plan.plan import PlanRecommendation
 from flyball_planner.plan.roofline import DECISIVE, OVERHEADS
 from flyball_planner.plan.subject import Subject, trained_by_gradient
+from flyball_planner.plan.whole_run import overhead_share
 from flyball_planner.timing.estimate import flops_per_sample
 from flyball_reports.figures import duration, figure, percent, rate
 
@@ -19,11 +20,11 @@ PROCESSOR_FLOPS = 3e11  # that eight cores with AVX2 reach in small products: a 
 
 def on_overhead(subject: Subject, judged: JudgedLayout) -> Iterator[PlanRecommendation]:
     """Recommend what shortens the constant part of a step, or spreads it over more samples."""
-    total = sum(judged.parts.values())
-    overhead = sum(judged.parts.get(name, 0.0) for name in OVERHEADS)
-    if not trained_by_gradient(subject) or not total or overhead <= DECISIVE * total:
+    share = overhead_share(judged)
+    if not trained_by_gradient(subject) or share <= DECISIVE:
         return
-    because = f"{percent(overhead / total)} of a step is overhead, which hardly depends on the batch"
+    overhead = sum(judged.parts.get(name, 0.0) for name in OVERHEADS)
+    because = f"{percent(share)} of a step is overhead, which hardly depends on the batch"
     yield from _larger_batch(subject, judged, because)
     if judged.machine.device.kind is not DeviceKind.GPU:
         return

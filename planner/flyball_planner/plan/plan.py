@@ -150,7 +150,7 @@ class ComputationSection(Struct, frozen=True):
     overrun: float | None = (
         None  # how many times longer published runs take than their steps and the known work between
     )
-    efficiency: float | None = None  # share of the peak rate that matrix products are given, or that the model reaches
+    efficiency: float | None = None  # share of the peak rate that matrix products, or a classical model, reach
     efficiency_basis: str = ""  # "as specified" or "estimated"
     wide_mfu_percent: float | None = None  # relative to the 16-bit peak, where narrower products make it differ
 

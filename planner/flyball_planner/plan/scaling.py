@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from flyball_planner.catalogue.hardware import TrainingMachine
 from flyball_planner.catalogue.machines import machine
+from flyball_planner.layout_search.ranking import NEARLY
 from flyball_planner.layout_search.search import Case
 from flyball_planner.plan.context import context_of
 from flyball_planner.plan.cost import usd_of
-from flyball_planner.plan.judged_layout import JudgedLayout
+from flyball_planner.plan.judged_layout import FITS, JudgedLayout
 from flyball_planner.plan.layout_choice import Choice, choose_each
 from flyball_planner.plan.plan import ScalingRow
 from flyball_planner.plan.subject import trained_by_gradient
@@ -75,6 +76,19 @@ def _rows(specification: Specification, choices: Sequence[Choice | InputError]) 
         speed = judged.samples_per_second / judged.machine.devices
         first = first or speed
         yield _row(specification, judged, speed / first)
+
+
+def slower_with_more(rows: Sequence[ScalingRow], batch: int) -> Iterator[str]:
+    """Yield why more devices are slower than fewer ones."""
+    best: ScalingRow | None = None
+    for row in sorted((each for each in rows if each.verdict == FITS), key=lambda each: each.devices):
+        if best is None or row.step_seconds.middle <= (1 + NEARLY) * best.step_seconds.middle:
+            best = row
+            continue
+        why = "each device gets too little work"
+        if batch % row.devices:
+            why = f"a batch of {batch:,} cannot be divided into {row.devices} equal parts, so devices share copies"
+        yield f"{row.devices} devices are slower than {best.devices}: {why} ({row.layout})."
 
 
 def _row(specification: Specification, judged: JudgedLayout, efficiency: float) -> ScalingRow:

@@ -7,6 +7,7 @@ from flyball_planner.memory.checkpoint_size import checkpoint_bytes
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.flops import flops_of_sample
 from flyball_planner.plan.judged_layout import JudgedLayout
+from flyball_planner.plan.roofline import OVERHEADS
 from flyball_planner.plan.subject import Subject, trained_by_gradient
 from flyball_planner.timing.overrun import takes_images
 from flyball_planner.timing.training_run import Habits, energy_joules, whole_run
@@ -47,6 +48,7 @@ def whole_run_of(subject: Subject, judged: JudgedLayout) -> WholeRun:
         _habits(saved, judged),
         measured=measured,
         images=images,
+        overhead=overhead_share(judged),
     )
     known_power = judged.machine.device.power_watts is not None
     # A fit is a single call, without a start of the framework, checkpoints or restarts.
@@ -65,6 +67,12 @@ def whole_run_of(subject: Subject, judged: JudgedLayout) -> WholeRun:
         checkpoint_seconds_between=run.checkpoint_seconds_between,
         unplanned_loading=images and not measured and gradient,
     )
+
+
+def overhead_share(judged: JudgedLayout) -> float:
+    """Return the share of a step that is kernel launches and Python between them."""
+    total = sum(judged.parts.values())
+    return sum(judged.parts.get(name, 0.0) for name in OVERHEADS) / total if total else 0.0
 
 
 def _habits(saved: float, judged: JudgedLayout) -> Habits:

@@ -25,6 +25,7 @@ def layout_in_words(layout: ParallelLayout, accumulation: int = 1) -> str:
         f"{ways} parallel" if ways else "one device",
         f"experts over {layout.expert}" if layout.expert > 1 else "",
         f"{layout.interleave} chunks per stage" if layout.interleave > 1 else "",
+        "both directions at once" if layout.bidirectional else "",
         SHARDED[layout.sharding] if layout.data > 1 else "",
         "sequence parallel" if layout.sequence_parallel and layout.tensor > 1 else "",
         f"micro-batch {layout.micro_batch}" + (f" accumulated {accumulation} times" if accumulation > 1 else ""),
@@ -45,6 +46,7 @@ def layout_in_short(layout: ParallelLayout) -> str:
         ("EP", layout.expert),
     )
     words = [f"{name}{count}" for name, count in ways if count > 1]
+    words += ["both ways"] if layout.bidirectional else []
     if layout.sharding is not Sharding.NONE and layout.data > 1:
         words.append(f"ZeRO-{layout.sharding.value[-1]}")
     words.append(f"mb{layout.micro_batch}")

@@ -1,6 +1,7 @@
 """Recommends hardware for a data set and a desired time, with reasons, intervals and dated prices."""
 
 from collections.abc import Callable, Sequence
+from math import isfinite
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -100,7 +101,7 @@ def _demand(samples: int | None, hours: float | None, training: Training | None)
     wanted = (training.samples or None) if samples is None and training is not None else samples
     given = {"samples": wanted, "hours": hours}
     for key, value in given.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
             got = "is missing" if value is None else f"must be a number, not {value!r}"
             raise InputError(f"recommend: {key} {got}; call it as in recommend(samples=1_000_000, hours=48)")
     known = Demand(int(wanted or 0), float(hours or 0))

@@ -66,11 +66,12 @@ def _beyond(plan: Plan) -> str:
 
 
 def _efficiency(plan: Plan) -> str:
-    """Return the share of the peak that products are given, if the user gave it, or that a classical model reaches."""
+    """Return the share of the peak that products reach, or that a classical model reaches."""
     computed = plan.computation
-    if computed.efficiency is None or (computed.mfu_percent is not None and computed.efficiency_basis == "estimated"):
+    if computed.efficiency is None:
         return ""
-    reached = "matrix products reach" if computed.efficiency_basis == "as specified" else "the model reaches"
+    products = computed.mfu_percent is not None or computed.efficiency_basis == "as specified"
+    reached = "matrix products reach" if products else "the model reaches"
     return f"{reached} {percent(computed.efficiency)} of the peak rate ({computed.efficiency_basis})"
 
 

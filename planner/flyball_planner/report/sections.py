@@ -18,6 +18,9 @@ SHORT_FORMS = (
     "In the tables, DP8 means 8-way data parallel (TP tensor, PP pipeline, CP context, EP expert), V2 two chunks per "
     "pipeline stage, and mb4 a micro-batch of 4 samples."
 )
+VARIANTS = (
+    "(+2) counts further layouts within 1 % of this one that differ from it only in chunks, experts or micro-batch."
+)
 
 
 def sections(plan: Plan, *, verbose: bool = False, recommended: bool = True) -> tuple[Section, ...]:
@@ -173,6 +176,9 @@ def layout(plan: Plan, *, verbose: bool = False) -> Section:
         "specification": "as specified",
         "completion": "what the specification leaves out is the fastest that fits, the rest as specified",
     }
+    if plan.memory.verdict != "fits":
+        chosen["search"] = "none surely fits, and this one needs least memory"
+        chosen["completion"] = f"as specified; of what it leaves out {chosen['search']}"
     if plan.layout.chosen_by not in chosen:
         return Section("Layout", ("One device: classical models are not distributed.",))
     text = (f"{plan.layout.words}; {chosen[plan.layout.chosen_by]}.",)
@@ -181,10 +187,10 @@ def layout(plan: Plan, *, verbose: bool = False) -> Section:
         (each.words, spread(each.step_seconds, duration), f"{each.memory_percent:.0f} %", each.verdict)
         for each in shown
     )
-    heads = ("Alternative", "Step", "Memory", "Verdict")
-    return Section(
-        "Layout", (*text, *([SHORT_FORMS] if rows else [])), (ReportTable(rows, heads, (1, 2)),) if rows else ()
-    )
+    if not rows:
+        return Section("Layout", text)
+    forms = f"{SHORT_FORMS} {VARIANTS}" if any(" (+" in words for words, *_ in rows) else SHORT_FORMS
+    return Section("Layout", (*text, forms), (ReportTable(rows, ("Alternative", "Step", "Memory", "Verdict"), (1, 2)),))
 
 
 def memory(plan: Plan, *, verbose: bool = False) -> Section:

@@ -21,8 +21,9 @@ def inference(plan: Plan) -> Section:
         (f"{found.batch:,} samples together" if found.batch > 1 else "", _batch(found)),
     ]
     if found.generation is not None:
-        rows += _generation(found.generation, plan.hardware.kind)
-    text = f"Predictions by the trained model on {where}, which holds it completely."
+        rows += _generation(found.generation, plan.hardware.kind, found.devices)
+    hold = "hold" if found.devices > 1 else "holds"
+    text = f"Predictions by the trained model on {where}, which {hold} it completely."
     return Section("Inference", (text,), (ReportTable(tuple(row for row in rows if row[0])),))
 
 
@@ -30,8 +31,10 @@ def _batch(found: InferenceSection) -> str:
     return f"{spread(found.seconds_per_batch, duration)}, {figure(found.samples_per_second)} samples per second"
 
 
-def _generation(found: GenerationSection, kind: str) -> list[tuple[str, str]]:
-    cache = f"{size(found.key_value_cache_bytes)} for {plural(found.context_tokens, 'token')} of context"
+def _generation(found: GenerationSection, kind: str, devices: int) -> list[tuple[str, str]]:
+    several = found.sequences > 1
+    tokens = f"{found.sequences:,} × " * several + plural(found.context_tokens, "token")
+    cache = f"{size(found.key_value_cache_bytes)} for {tokens} of context"
     each = f"{size(found.key_value_cache_bytes_per_token)} per token"
     name = "Keys and values (KV cache)"
     if not found.key_value_cache_bytes_per_token:
@@ -40,12 +43,14 @@ def _generation(found: GenerationSection, kind: str) -> list[tuple[str, str]]:
     engine = found.engine_seconds_per_token
     how = "CUDA graphs" if kind == "gpu" else "a compiled engine"
     quick = f"with {how} {spread(engine, duration)}" if engine is not None else ""
-    several = f"{plural(found.most_sequences, 'sequence')} of this length fit at once" if found.most_sequences else ""
+    most = f"{plural(found.most_sequences, 'sequence')} of this length fit at once" if found.most_sequences else ""
+    weights = f"weights {size(found.weight_bytes)}{' in total' if devices > 1 else ''}"
+    prompt = f"{found.sequences:,} prompts" if several else "Prompt"
     return [
-        ("Prompt of the full context", spread(found.prefill_seconds, duration)),
+        (f"{prompt} of the full context", spread(found.prefill_seconds, duration)),
         ("Each generated token", "; ".join(filter(None, (f"{pace}, limited by {found.limited_by}", quick)))),
-        (name, ", ".join(filter(None, (cache, each, several)))),
-        ("Memory", f"{spread(found.memory_bytes_per_device, size)} per device, weights {size(found.weight_bytes)}"),
+        (name, ", ".join(filter(None, (cache, each, most)))),
+        ("Memory", f"{spread(found.memory_bytes_per_device, size)} per device, {weights}"),
     ]
 
 

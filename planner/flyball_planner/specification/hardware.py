@@ -13,12 +13,24 @@ from flyball_planner.catalogue.machines import machine
 from flyball_planner.catalogue.names import words
 from flyball_reports.errors import InputError, read_fault
 from flyball_reports.specification.sections import SpecificationFaults
+from flyball_reports.specification.source_value import SourceValue
 
 GIB = 1024.0**3
 COUNTED = re.compile(
-    r"(?P<before>[1-9]\d{0,5})\s*[x×]\s*(?P<of>\S.*)|(?P<name>.+?)\s+[x×]\s*(?P<after>[1-9]\d{0,5})", re.IGNORECASE
+    r"(?P<before>[1-9]\d{0,5})\s*[x×]\s*(?P<of>\S.*)|(?P<name>.+?)(?:\s+[x×]|(?<=\d)x(?=\d+$)|\s*:)\s*"
+    r"(?P<after>[1-9]\d{0,5})",
+    re.IGNORECASE,
 )
-"""A number of devices with their name, as people write them."""
+"""A number of devices with their name, as people write them: 8xH100, H100 x 8, H100x8, H100:8."""
+SLICE = re.compile(
+    r"(?:google\s+)?(?:cloud\s+)?(?:tpu[\s-]*)?v(?P<kind>3|4|5p|5e|5litepod|6e|7x)-(?P<number>[1-9]\d{0,4})",
+    re.IGNORECASE,
+)
+"""A slice of a TPU pod. Up to v5p its number counts cores, two for each chip; later and for v5e it counts chips
+(docs.cloud.google.com/tpu/docs, accelerator types)."""
+BY_CORES = frozenset({"3", "4", "5p"})
+COMPLETE = re.compile(r"(?:nvidia\s+)?[dh]gx[\s-]+(?!spark|station)[a-z]+\d+.*", re.IGNORECASE)
+"""A complete machine, such as DGX H100, with as many devices as its node has."""
 SAME_SIZE = 0.1  # people round, and count in powers of ten
 SHARED_MEMORY = frozenset({DeviceKind.CPU, DeviceKind.UNIFIED})
 
@@ -68,20 +80,52 @@ def read_machine(
     return replace(found, host_memory_bytes=memory, host_cores=cores)
 
 
+def named_machine(name: str, devices: int | None = None) -> TrainingMachine:
+    """Return the machine of a name as specifications have it, such as 8xH100, p5.48xlarge or v5e-8.
+
+    A profile is one device here, also that of a pod.
+    """
+    faults = SpecificationFaults([], SourceValue({}, 0))
+    count = 1 if devices is None and find_profile(name) else devices
+    found = read_machine({"device": name, **({} if count is None else {"devices": count})}, faults)
+    if found is None or faults.problems:
+        raise InputError("; ".join(each.message for each in faults.problems))
+    return found
+
+
 def _named(name: str, own: Sequence[ComputeDevice]) -> ComputeDevice | None:
     return next((each for each in own if words(each.name) == words(name)), None)
 
 
 def _counted(values: Mapping[str, Any], faults: SpecificationFaults) -> Mapping[str, Any]:
     """Separate the number of devices from a name such as 8xH100; beside `nodes` it is that of one machine."""
+    chips = SLICE.fullmatch(values["device"].strip())
+    if chips:
+        values = _of_slice(chips, values)
     found = COUNTED.fullmatch(values["device"].strip())
     if found is None:
-        return values
+        return _complete(values)
     name, number = found["of"] or found["name"], int(found["before"] or found["after"])
+    if COMPLETE.fullmatch(name.strip()) and not {"nodes", "devices"} & values.keys():
+        return {**values, "nodes": number, "device": name}
     key = "devices_per_node" if "nodes" in values and "devices" not in values else "devices"
     if values.get(key, number) != number:
         faults.add(f"hardware.{key}", f"{values[key]} contradicts {values['device']}; keep one of them")
     return {key: number, **values, "device": name}
+
+
+def _of_slice(found: re.Match[str], values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a slice such as v5p-128 as a number of chips."""
+    kind, number = found["kind"].lower(), int(found["number"])
+    chips = max(1, number // 2) if kind in BY_CORES else number
+    return {**values, "device": f"{chips}x TPU v{'5e' if kind == '5litepod' else kind}"}
+
+
+def _complete(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return one complete machine where neither devices nor machines are counted."""
+    counted = {"devices", "nodes", "devices_per_node"} & values.keys()
+    whole = COMPLETE.fullmatch(values["device"].strip()) and not counted
+    return {**values, "nodes": 1} if whole else values
 
 
 def _sized(values: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -132,6 +132,11 @@ LAYOUT = (
     SectionKey("sharding", member(Sharding), "states that are divided among data-parallel ranks"),
     SectionKey("shard_group", integer(at_least=0, at_most=MOST_DEVICES), "ranks that share the states; 0: all"),
     SectionKey("sequence_parallel", flag(), "true if norms and dropout are split like tensors"),
+    SectionKey(
+        "bidirectional",
+        flag(),
+        "true if micro-batches enter the pipeline from both ends (DualPipe); ranks hold two stages",
+    ),
     SectionKey("checkpointing", member(Checkpointing), "activations that are recomputed"),
     SectionKey("offload", member(Offload), "data that are stored in the host's memory"),
 )

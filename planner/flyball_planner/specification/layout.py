@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from flyball_planner.catalogue.hardware import TrainingMachine
 from flyball_planner.layout_search.candidates import Choices, candidates, grid
 from flyball_planner.layouts.layout import Layouts, ParallelLayout
@@ -10,7 +12,7 @@ from flyball_planner.layouts.rules import obstacle, refusals, unbroken
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.specification.keys import CHOICES, LAYOUT
-from flyball_planner.training import Training
+from flyball_planner.training import Sharding, Training
 from flyball_reports.specification.sections import SpecificationFaults, read_section
 from flyball_reports.specification.source_value import SourceValue
 
@@ -62,15 +64,19 @@ def refuse_batch(
 def open_choices(values: Mapping[str, Any], layout: ParallelLayout | None) -> Choices | None:
     """Return the search that completes a layout: what it states is fixed; None if it states everything.
 
-    Degrees of parallelism that it leaves out are 1. A search neither divides shard groups nor turns sequence
-    parallelism off, so a layout with these is used as it is.
+    Degrees of parallelism that it leaves out are 1. Weights and gradients are only sharded within a pipeline if it
+    states so.
     """
     if layout is None or all(name in values for name in SEARCHED):
         return None
-    if layout.shard_group or ("sequence_parallel" in values and layout.sequence_parallel != (layout.tensor > 1)):
-        return None
-    fixed = {name: (getattr(layout, name),) for name in Choices.__struct_fields__}
-    return Choices(**{name: each for name, each in fixed.items() if name not in SEARCHED or name in values})
+    left_open = {*SEARCHED, "sequence_parallel"} - set(values)
+    fixed: dict[str, Any] = {
+        name: (getattr(layout, name),) for name in Choices.__struct_fields__ if name not in left_open
+    }
+    found = Choices(**fixed)
+    if layout.pipeline > 1 and not found.sharding:
+        return replace(found, sharding=(Sharding.NONE, Sharding.ZERO1))
+    return found
 
 
 def read_layout(

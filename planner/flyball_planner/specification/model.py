@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from flyball_planner.models.families import LIBRARIES, known_family, model_names
+from flyball_planner.models.similar_names import model_question
 from flyball_planner.models.spellings import key_of, plain, value_of
 from flyball_planner.models.transformer.shape import TransformerKind, TransformerShape
 from flyball_planner.specification.aliases import idle
@@ -17,7 +18,7 @@ from flyball_planner.specification.model_families import OF_TRAINING, Model, rea
 from flyball_reports.errors import InputError, read_fault
 from flyball_reports.specification.problems import Problem, unknown
 from flyball_reports.specification.sections import SectionKey, SpecificationFaults, read_section
-from flyball_reports.specification.source_value import SourceValue
+from flyball_reports.specification.source_value import SourceValue, shortened
 
 Files = Callable[[str], str]
 
@@ -35,9 +36,12 @@ class TrainingKeys(Struct, frozen=True):
 
 
 def read_model(
-    entry: SourceValue | None, sequence: int | None, faults: SpecificationFaults, files: Files
+    entry: SourceValue | None, training: Mapping[str, Any], faults: SpecificationFaults, files: Files
 ) -> Model | None:
-    """Return the model; nothing if it has a fault, which is reported. Learned positions follow the sequence."""
+    """Return the model; nothing if it has a fault, which is reported.
+
+    Learned positions follow the sequence of the section `training`, and a classical model has its samples.
+    """
     if entry is None or entry.value is None:
         return None
     if not isinstance(entry.value, dict):
@@ -46,25 +50,25 @@ def read_model(
     if "shape" in entry.value:
         return _of_shape(entry.value, faults)
     if "huggingface" in entry.value:
-        return _of_huggingface(entry.value, sequence, faults, files)
+        return _of_huggingface(entry.value, training.get("sequence"), faults, files)
     if "name" not in entry.value:
         faults.add("model.name", "is missing; name one of `flyball models`, or use huggingface: or shape:")
         return None
-    return _of_name(entry.value, sequence, faults)
+    return _of_name(entry.value, training, faults)
 
 
-def _of_name(keys: Mapping[str, SourceValue], sequence: int | None, faults: SpecificationFaults) -> Model | None:
+def _of_name(keys: Mapping[str, SourceValue], training: Mapping[str, Any], faults: SpecificationFaults) -> Model | None:
     if keys["name"].value is None or isinstance(keys["name"].value, dict | list):
         faults.add("model.name", f"expected text, not {keys['name'].description()}")
         return None
     name = str(keys["name"].value)
     family = known_family(name)
     if family is None:
-        return _named(name, keys, sequence, faults)
+        return _named(name, keys, training.get("sequence"), faults)
     given = {key: entry.plain for key, entry in keys.items() if key not in {"name", "huggingface", "shape"}}
     if plain(name) in LIBRARIES and "library" in family.specification.__struct_fields__:
         given = {"library": plain(name), **given}
-    return read_family(family, given, sequence, faults)
+    return read_family(family, given, training, faults)
 
 
 def _named(
@@ -79,8 +83,9 @@ def _named(
         subject = named_subject(name, training.values.get("sequence") or sequence)
     except InputError:
         del faults.problems[before:]  # which keys are right depends on the model
-        message = unknown("model", name, (*model_names(), *known_names()))
-        faults.add("model.name", f"{message}{'' if message.endswith('?') else ';'} {OWN_MODELS}")
+        hint = model_question(name, (*model_names(), *known_names()))
+        ended = "" if hint.endswith("?") else ";"
+        faults.add("model.name", f"unknown model {shortened(name)!r}; {hint}{ended} {OWN_MODELS}")
         return None
     return Model(name, subject, training.values, training.written, training.idle)
 

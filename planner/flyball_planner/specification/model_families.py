@@ -48,21 +48,29 @@ class _Given(Struct, frozen=True):
 
 
 def read_family(
-    family: ModelFamily, given: dict[str, Any], sequence: int | None, faults: SpecificationFaults
+    family: ModelFamily, given: dict[str, Any], training: Mapping[str, Any], faults: SpecificationFaults
 ) -> Model | None:
     """Return the model; nothing if it has a fault, which is reported."""
     if family.function is not None:
         return _registered(family, given, faults)
     keys = {key.name: key for key in specification_keys(family.name)}
-    own = family.specification.spellings
-    if sequence and "sequence" in keys and not any(key_of(name, keys, own) == "sequence" for name in given):
-        given = {**given, "sequence": sequence}
-    known = _known(family, given, keys)
+    known = _known(family, {**_shared(family, given, training, keys), **given}, keys)
     subject = _subject(family.name, known.values, faults)
     if subject is None:
         return None
     training, written = _training_values(family, known.values, subject)
     return Model(family.name, subject, training, written, known.idle, known.remarks)
+
+
+def _shared(
+    family: ModelFamily, given: Mapping[str, Any], training: Mapping[str, Any], keys: Mapping[str, ModelKey]
+) -> dict[str, Any]:
+    """Return what the section `training` states about the model, and the model's own keys do not."""
+    stated = {key_of(name, keys, family.specification.spellings) for name in given}
+    taken = {"sequence": training.get("sequence")}
+    if "n" in keys and keys["n"].required:  # without samples of its own, this model cannot be planned
+        taken["n"] = training.get("samples")
+    return {key: value for key, value in taken.items() if value and key in keys and key not in stated}
 
 
 def _known(family: ModelFamily, given: Mapping[str, Any], keys: Mapping[str, ModelKey]) -> _Given:

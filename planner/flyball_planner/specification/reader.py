@@ -70,8 +70,11 @@ def _resolved(
         name: read_section(name, sections.get(name), keys, faults) for name, keys in SECTIONS.items() if name != "model"
     }
     machine = _machine(sections, values["hardware"], files, faults)
-    sequence = values["training"].get("sequence")
-    model = Model(_name(subject), subject) if subject else read_model(sections.get("model"), sequence, faults, files)
+    model = (
+        Model(_name(subject), subject)
+        if subject
+        else read_model(sections.get("model"), values["training"], faults, files)
+    )
     if machine is None or model is None:
         return None
     choices = read_choices(sections.get(CHOICES), values["layout"], faults)

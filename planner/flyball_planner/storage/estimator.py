@@ -91,6 +91,13 @@ StorageBreakdown = StorageEstimate
 """The name of an estimate in earlier scripts."""
 
 
+def _refuse_words(**given: object) -> None:
+    """Raise an error for an argument that is no number."""
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+            raise InputError(f"StorageEstimator: {name} must be a number, not {value!r}")
+
+
 class StorageEstimator(Struct, frozen=True):
     """Estimates storage from a few parameters, or more accurately from the counts of a training."""
 
@@ -102,6 +109,7 @@ class StorageEstimator(Struct, frozen=True):
     learned: Mapping[int, LearnedLevel] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        _refuse_words(num_nodes=self.num_nodes, chunk_size=self.chunk_size, zipf_alpha=self.zipf_alpha)
         if not 1 <= self.num_nodes <= MOST_NODES or not 2 <= self.chunk_size <= LARGEST_CHUNK:
             raise InputError(
                 f"{self.num_nodes} nodes with chunks of {self.chunk_size}: expected 1 to {MOST_NODES} nodes and chunks "
@@ -135,6 +143,7 @@ class StorageEstimator(Struct, frozen=True):
         >>> round(counted.estimate_storage(100_000, 500).level_estimates[0].storage_mb)
         784
         """
+        _refuse_words(num_samples=num_samples, avg_tokens_per_sample=avg_tokens_per_sample)
         if num_samples < 1 or not FEWEST_TOKENS <= avg_tokens_per_sample <= MOST_TOKENS:
             raise InputError(
                 f"{num_samples} samples with {avg_tokens_per_sample} tokens: expected at least 1 sample and "

@@ -92,3 +92,8 @@ def usual_share() -> float:
     """Return the share of the best product's rate that large products reach in a training."""
     known = fitted()
     return float(np.exp(known.middle[known.names.index("matmul")]))
+
+
+def product_share(device: ComputeDevice, format_: NumberFormat) -> float:
+    """Return the share of the peak rate that large products reach in a training: `hardware.efficiency` if not given."""
+    return best_rate(device, format_) * usual_share() / device.rate(format_)

@@ -36,7 +36,7 @@ class Coefficients(Struct, frozen=True):
     hop: Coefficient  # seconds of one hop within a node; three times as much between nodes
     network: Coefficient  # share of the network between nodes
     exposed: Coefficient  # share of overlapped communication that still slows the computation
-    fixed: Coefficient  # additional seconds per step
+    fixed: Coefficient  # additional seconds per step of a usual language model
     uneven: Coefficient  # share that each doubling of nodes adds to a step
     pace: Coefficient = 1.0  # factor on the complete step, for reasons that no other coefficient explains
 

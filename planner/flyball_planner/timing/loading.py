@@ -13,6 +13,9 @@ from flyball_planner.interval import Interval
 from flyball_planner.layouts.layout import ParallelLayout
 
 STORAGE, PREPARING, LOADER = "storage", "preparing", "measured loader"
+USUAL_CORES = 16
+"""Cores per device of a machine whose cores are not stated: DGX A100 has 128 for eight devices, DGX H100 112 (NVIDIA's
+data sheets)."""
 
 
 class Loading(Struct, frozen=True):
@@ -69,10 +72,10 @@ def load(loading: Loading, batch: int, layout: ParallelLayout, machine: Training
 
 
 def _at_work(loading: Loading, machine: TrainingMachine) -> float:
-    """Return how many processes of a node prepare samples at the same time, at most the number of its cores."""
+    """Return how many processes of a node prepare samples at the same time: at most one for each core."""
     devices = min(machine.devices, machine.devices_a_node)
     started = devices * max(1, loading.workers or 0)
-    return float(min(started, machine.host_cores or started))
+    return float(min(started, machine.host_cores or USUAL_CORES * devices))
 
 
 def _rates(loading: Loading, workers: float) -> Mapping[str, float]:

@@ -7,8 +7,9 @@ import numpy as np
 from flyball_planner.catalogue.hardware import ComputeDevice
 from flyball_planner.layouts.layout import Layouts
 from flyball_planner.models.cost import ModelCost, Operator, OperatorKind
-from flyball_planner.precision import WIDTHS_BYTES
+from flyball_planner.precision import WIDTHS_BYTES, NumberFormat
 from flyball_planner.timing.best_rates import best_rate
+from flyball_planner.timing.host_work import launch_share
 from flyball_planner.timing.products import CONVOLVED, FINE_TILE, PLAIN, TILE, Products, Table, block_edge
 from flyball_planner.timing.traffic import COMPILED_LAUNCHES, COMPILED_PASSES
 from flyball_planner.timing.transformer import BATCHED_BACKWARD
@@ -16,6 +17,10 @@ from flyball_planner.timing.work import BATCHED, Pass
 from flyball_planner.training import Training
 
 USUAL_HEAD = 64.0  # width of a head in image networks with attention
+TENSORS_A_PRODUCT = 2.0  # weights and a bias, or the scale and shift of a norm
+CONVERTED_PASSES = 1.0
+"""Passes over inputs and outputs of convolutions with channels first: NVIDIA's matrix units take channels last, so
+cuDNN converts some of them in 16 bits (NVIDIA, "Tips for Optimizing GPU Performance Using Tensor Cores")."""
 COUNTED_BYTES = 2.0  # per number in a network's `Operator.moved_bytes`
 
 Repeated = tuple[Operator, float]
@@ -31,6 +36,9 @@ def forward_pass(model: ModelCost, training: Training, layouts: Layouts, device:
     rate = best_rate(device, compute)
     width = WIDTHS_BYTES[training.precision.activations] / COUNTED_BYTES if model.trained_by_gradient else 1.0
     moved = sum(each.moved_bytes * times for each, times in others) * (COMPILED_PASSES if training.compiled else 1.0)
+    if model.channels_first and WIDTHS_BYTES[compute] < WIDTHS_BYTES[NumberFormat.FP32]:
+        moved += CONVERTED_PASSES * sum(each.moved_bytes * times for each, times in products if _is_converted(each))
+    calls = sum(times for _, times in operators) * (COMPILED_LAUNCHES if training.compiled else 1.0)
     return Pass(
         products=_products(products, layouts, rate, width, block_edge(device, compute)),
         attention_flops=nothing + layouts.micro_batch * sum(each.flops * times for each, times in attending),
@@ -42,7 +50,17 @@ def forward_pass(model: ModelCost, training: Training, layouts: Layouts, device:
         softmax_bytes=nothing,
         copied_bytes=nothing,
         cast_bytes=nothing,
-        launches=nothing + sum(times for _, times in operators) * (COMPILED_LAUNCHES if training.compiled else 1.0),
+        launches=nothing + calls * launch_share(device),
+    )
+
+
+def tensors(model: ModelCost) -> float:
+    """Return about how many tensors an optimizer updates: two for each product."""
+    return TENSORS_A_PRODUCT * sum(
+        operator.times * block.repeats
+        for block in model.blocks
+        for operator in block.operators
+        if _is_product(operator)
     )
 
 
@@ -66,6 +84,11 @@ def no_pass(layouts: Layouts) -> Pass:
 
 def _is_product(operator: Operator) -> bool:
     return operator.kind in {OperatorKind.MATMUL, OperatorKind.CONVOLUTION} and operator.rows > 0
+
+
+def _is_converted(operator: Operator) -> bool:
+    """Return True for convolutions that matrix units compute: all but depthwise ones."""
+    return operator.kind is OperatorKind.CONVOLUTION and operator.columns > 1
 
 
 def _products(operators: Sequence[Repeated], layouts: Layouts, rate: float, width: float, block: float) -> Products:

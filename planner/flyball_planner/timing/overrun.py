@@ -51,18 +51,29 @@ class Overrun(Struct, frozen=True):
 
 
 def overrun(
-    machine: TrainingMachine, step: Interval, *, measured: bool, images: bool = False, left_out: str = ""
+    machine: TrainingMachine,
+    step: Interval,
+    *,
+    measured: bool,
+    images: bool = False,
+    overhead: float = 0.0,
+    left_out: str = "",
 ) -> Overrun:
     """Return the overrun of a run.
 
     `measured`: runs of this kind corrected the step, so its software is known and only what is lost between steps
-    remains. `images`: it trains on images whose loading is not planned. `left_out` names a family of published runs
-    that must not be used, to judge the law by it.
+    remains. `images`: it trains on images whose loading is not planned; a loader has time for them during the share of
+    a step that is `overhead` (kernel launches and Python), so that share loses what other runs lose. `left_out` names a
+    family of published runs that must not be used, to judge the law by it.
     """
     law = overrun_law(LOST if measured else class_of(machine.devices, images=images), left_out)
     # The published runs' scatter contains the usual error of a step; only a less certain step widens it.
     variance = law.scatter**2 + max(0.0, step_deviation(step) ** 2 - law.step_deviation**2)
-    return Overrun(max(LEAST, math.exp(law.middle)), math.sqrt(variance))
+    factor = max(LEAST, math.exp(law.middle))
+    if images and not measured:
+        usual = max(LEAST, math.exp(overrun_law(class_of(machine.devices), left_out).middle))
+        factor += overhead * (usual - factor)
+    return Overrun(factor, math.sqrt(variance))
 
 
 def class_of(devices: int, *, images: bool = False) -> str:

@@ -22,6 +22,7 @@ PLAIN, CONVOLVED, GROUPED = 0.0, 1.0, 2.0
 """Kinds of products: plain ones; convolutions, which gather their input; experts' products with varying rows."""
 ALIGNMENT = 64.0  # 128 bytes of 16-bit numbers: NVIDIA's guide to matrix products, Ampere and later
 SPLIT_INNER = 1024.0  # longer inner dimensions are split over idle units, which limits the cost of the last wave
+LEAST_INNER = 256.0  # of the parts into which a product of less than one wave is split
 
 
 class Products(Struct, frozen=True):
@@ -127,14 +128,18 @@ def _rate(products: Products, speed: Speed) -> Table:
 def _seconds(
     rows: Table, inner: Table, columns: Table, products: Products, unit: Unit, speed: Speed, rate: Table
 ) -> Table:
-    """Return the longer of computing and moving. Computation takes whole tiles, and the device fills and drains."""
+    """Return the longer of computing and moving. Computation takes whole tiles, and the device fills and drains.
+
+    A product with fewer tiles than multiprocessors is split along its inner dimension, so that all of them work.
+    """
     tile = np.maximum(products.tile, 1.0)
     block = np.maximum(products.block, 1.0)
     tiles = products.together * np.ceil(rows / tile) * np.ceil(columns / tile) * (tile / block) ** 2 / 2
     waves = tiles / unit.units
     idle = np.ceil(waves) - waves + speed.ramp
-    computed = 4 * block * block * unit.units * (waves * inner + idle * np.minimum(inner, SPLIT_INNER))
-    working = computed / rate + waves * speed.tile
+    part = np.minimum(inner, np.where(waves < 1, LEAST_INNER, SPLIT_INNER))
+    computed = 4 * block * block * unit.units * (waves * inner + idle * part)
+    working = computed / rate + np.maximum(waves, products.count > 0) * speed.tile
     longest: Table = np.maximum(working, products.moved / unit.bytes_per_second) * products.count
     return longest
 

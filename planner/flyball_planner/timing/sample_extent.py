@@ -3,6 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from flyball_planner.layouts.layout import Column, Layouts
+from flyball_planner.layouts.stages import stage_layers
+from flyball_planner.models.transformer.layers import usual_layer
 from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_planner.training import Training
 
@@ -26,18 +29,29 @@ def expert_layers(shape: TransformerShape) -> int:
     return -(-(shape.layers - shape.experts.first_dense_layers) // shape.experts.every_layers)
 
 
-def lacking_share(
-    shape: TransformerShape, stages: NDArray[np.float64], chunks: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def lacking_share(shape: TransformerShape, layouts: Layouts) -> Column:
     """Return by how much the last stage holds less than the fullest one, as a share of that.
 
     Unequal stages count the output as a layer, as in Llama 3 and Megatron: so it takes the time of a missing layer.
     """
-    layers, parts = layers_of(shape), stages * chunks
-    fullest = np.ceil(layers / stages)
-    last = np.maximum(1.0, chunks * np.floor((layers + 2) / parts) - 1)
-    lacking: NDArray[np.float64] = np.where(layers % parts == 0, 0.0, np.maximum(0.0, 1 - last / fullest))
-    return lacking
+    first, middle, last = stage_layers(layers_of(shape), layouts)
+    return np.maximum(0.0, 1 - last / np.maximum(first, middle))
+
+
+def up_projected_share(shape: TransformerShape) -> float:
+    """Return the products from compressed to complete queries, keys and values as a share of a layer's products."""
+    if shape.latent is None:
+        return 0.0
+    latent, layer = shape.latent, usual_layer(shape)
+    queries = latent.query_rank * (latent.plain_dim + latent.rotary_dim)
+    keys = latent.key_value_rank * (latent.plain_dim + latent.value_dim)
+    projected = shape.heads * (queries + keys)
+    experts = shape.experts if layer.experts else None
+    width = experts.active * experts.ffn + experts.shared_ffn if experts else shape.ffn
+    around = shape.hidden * (
+        latent.query_rank + latent.key_value_rank + latent.rotary_dim + shape.heads * latent.value_dim
+    )
+    return projected / (projected + around + (3 if shape.gated else 2) * shape.hidden * width)
 
 
 def stages_by_fullest(shape: TransformerShape, stages: NDArray[np.float64]) -> NDArray[np.float64]:

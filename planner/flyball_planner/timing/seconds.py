@@ -93,13 +93,13 @@ def step_seconds(work: Work, known: Coefficients) -> StepParts:
         "context": micro * context,
         "launch": micro * (slot - device + head - head_device),
         "accumulation": micro * accumulation,
-        "bubble": slot * (schedule.stages - 1) / schedule.interleave,
+        "bubble": slot * schedule.filling,
         "transfer": (micro + schedule.stages - 1) * transfer,
         "data": micro * shared + reduced,
         "optimizer": step,
     }
     parts["uneven"] = known.uneven * np.log2(schedule.nodes) * sum(parts.values())
-    parts["fixed"] = np.full(len(work), known.fixed)
+    parts["fixed"] = known.fixed * work.overhead
     return StepParts(**{name: known.pace * seconds for name, seconds in parts.items()})
 
 
@@ -150,7 +150,8 @@ def _passes(part: Pass, unit: Unit, known: Coefficients, work: Work) -> tuple[Co
         + BACKWARD_MOVED * moved
         + copied
         + cast,
-        schedule.recomputed * (products + moved + copied + cast)
+        schedule.recomputed * (products + copied + cast)
+        + schedule.recomputed_moves * moved
         + schedule.recomputed_attention * (attention + softmax),
     )
 

@@ -29,9 +29,14 @@ class HeldWeights(Struct, frozen=True):
 
 
 def dense_weights(layouts: Layouts, weights: Column, trained: Column, layers: Column) -> HeldWeights:
-    """Return weights that every data-parallel rank holds."""
-    shards = np.where(layouts.shard_group > 0, layouts.shard_group, layouts.data)
-    return HeldWeights(weights, trained, layers, RankGroup(layouts.data, layouts.tensor * layouts.context), shards)
+    """Return weights that every data-parallel and context-parallel rank holds.
+
+    Context-parallel ranks see other tokens, so their gradients are summed too, and they share states (Megatron's
+    groups with_context_parallel, torchtitan's dp_shard_cp).
+    """
+    copies = layouts.data * layouts.context
+    shards = np.where(layouts.shard_group > 0, layouts.shard_group, copies)
+    return HeldWeights(weights, trained, layers, RankGroup(copies, layouts.tensor), shards)
 
 
 def expert_weights(layouts: Layouts, weights: Column, trained: Column, layers: Column) -> HeldWeights:
@@ -40,10 +45,9 @@ def expert_weights(layouts: Layouts, weights: Column, trained: Column, layers: C
     So fewer ranks hold the same weights, and these are on different nodes if a group fills a node. Without expert
     parallelism, the group is that of the tensor-parallel ranks, which hold slices of all experts.
     """
-    inner = layouts.tensor * layouts.context
     dense = dense_weights(layouts, weights, trained, layers)
     group = np.where(layouts.expert > 1, layouts.expert, layouts.tensor)
-    copies, shards = (np.maximum(1.0, inner * ranks / group) for ranks in (layouts.data, dense.shards))
+    copies, shards = (np.maximum(1.0, layouts.tensor * ranks / group) for ranks in (dense.copies.ranks, dense.shards))
     return HeldWeights(weights, trained, layers, RankGroup(copies, group), shards)
 
 
@@ -59,7 +63,8 @@ def states_of(training: Training, layouts: Layouts, held: HeldWeights) -> StateW
     again = layouts.micro_batches(training.global_batch) > 1
     hosted = layouts.offload >= list(Offload).index(Offload.OPTIMIZER)
     hosted &= layouts.offload < list(Offload).index(Offload.ACTIVATIONS)
-    sent = GATHERED_BYTES if precision.autocast else weight
+    frozen = training.frozen_format
+    sent = frozen.weight_bytes if frozen else GATHERED_BYTES if precision.autocast else weight
     return StateWork(
         accumulated_bytes=trained * (2 if training.framework in FUSED_ACCUMULATION else 3) * gradient * again,
         gathered_bytes=2 * held.weights * sent * gathers,

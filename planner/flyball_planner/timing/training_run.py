@@ -61,13 +61,14 @@ def whole_run(
     *,
     measured: bool = False,
     images: bool = False,
+    overhead: float = 0.0,
     left_out: str = "",
 ) -> RunEstimate:
     """Return the run of a number of steps as complete runs go.
 
     It adds what is known to happen between steps, and multiplies by what published runs took beyond that. `measured`:
-    the step is corrected by measured runs. `images`: images are loaded in a way that is not planned. `left_out`: a
-    family of published runs that is not used (see `overrun`).
+    the step is corrected by measured runs. `images`: images are loaded in a way that is not planned. `overhead`: the
+    share of a step that is launches and Python. `left_out`: a family of published runs that is not used: see `overrun`.
     """
     known = habits or Habits()
     stepping = step.middle * steps
@@ -78,7 +79,7 @@ def whole_run(
     useful = stepping * (1 + known.evaluation_share) + checkpointing
     lost = failing * useful * (between / 2 + RESTART_SECONDS)
     start = START_SECONDS if machine.nodes > 1 else START_SECONDS_ALONE
-    known_overrun = overrun(machine, step, measured=measured, images=images, left_out=left_out)
+    known_overrun = overrun(machine, step, measured=measured, images=images, overhead=overhead, left_out=left_out)
     middle = known_overrun.factor * (useful + lost) + start
     seconds = known_overrun.interval(middle)
     # A run is not shorter than the least that its steps may take.

@@ -69,8 +69,10 @@ class Schedule(Struct, frozen=True):
     micro_batches: Column
     stages: Column
     interleave: Column
+    filling: Column  # idle passes of a stage while the pipeline fills and drains
     recomputed: Column  # share of the forward pass that is recomputed
     recomputed_attention: Column  # the same for attention
+    recomputed_moves: Column  # the same for memory-bound operators outside of attention
     nodes: Column
     lacking: Column  # by how much the last stage holds less than the fullest, as a share of that
 
@@ -91,6 +93,7 @@ class Work(Struct, frozen=True):
     unit: Unit
     fabric: Fabric
     host_bytes_per_second: Column
+    overhead: Column  # of the host's work once a step, as a multiple of a usual language model's
 
     def __len__(self) -> int:
         return len(self.schedule.nodes)

@@ -7,21 +7,33 @@ from msgspec.structs import astuple, replace
 
 from flyball_planner.catalogue.hardware import TrainingMachine
 from flyball_planner.layouts.layout import Layouts
+from flyball_planner.layouts.stages import filling_slots
 from flyball_planner.models.cost import ModelCost
-from flyball_planner.models.transformer.shape import TransformerShape
+from flyball_planner.models.transformer.added_weights import added_parameters
+from flyball_planner.models.transformer.shape import Head, TransformerShape
 from flyball_planner.timing import network, transformer
 from flyball_planner.timing.best_rates import achieved
 from flyball_planner.timing.collectives import Column, Fabric, RankGroup
 from flyball_planner.timing.defaults import ETHERNET, PCIE
 from flyball_planner.timing.frameworks import EXPERT_OVERLAPPING, PLAIN_PYTORCH, TENSOR_OVERLAPPING
+from flyball_planner.timing.host_work import TENSORS_A_LAYER, overhead
 from flyball_planner.timing.products import Unit
-from flyball_planner.timing.sample_extent import expert_layers, lacking_share, layers_of, stages_by_fullest
+from flyball_planner.timing.sample_extent import (
+    expert_layers,
+    lacking_share,
+    layers_of,
+    stages_by_fullest,
+    up_projected_share,
+)
 from flyball_planner.timing.state_work import dense_weights, expert_weights, states_of
 from flyball_planner.timing.work import Exchange, Schedule, Work
 from flyball_planner.training import Attention, Checkpointing, Method, Training
 
 # PyTorch's selective checkpointing stores every second product; Megatron's stores all but attention's
 SELECTIVE_SHARE = 0.5
+LIGHT_MOVES = 0.6
+"""Share of the memory-bound work that light checkpointing repeats: norms and activations, not residual sums."""
+WITH_OUTPUT = frozenset({Head.LANGUAGE_MODEL, Head.MASKED_LANGUAGE_MODEL})
 STRIDES = {"tensor": (), "expert": (), "context": ("tensor",), "pipeline": ("tensor", "context", "data")}
 """The order of ranks: tensor innermost, then context, data and pipeline, as in Megatron; experts from within."""
 
@@ -48,12 +60,13 @@ def _transformer_work(shape: TransformerShape, training: Training, layouts: Layo
     messages = transformer.messages(shape, training, layouts)
     nothing, stages = np.zeros(len(layouts)), stages_by_fullest(shape, layouts.pipeline)
     hidden = nothing + float(training.framework in TENSOR_OVERLAPPING)
-    exchanged = (layouts.interleave > 1).astype(float) * (training.framework in EXPERT_OVERLAPPING)
+    several = (layouts.interleave > 1) | (layouts.bidirectional > 0)
+    exchanged = several.astype(float) * (training.framework in EXPERT_OVERLAPPING)
     layers, routed = layers_of(shape) / stages, expert_layers(shape) / stages
     experts = body.products.expert_weights
-    embedding = 0.0 if shape.patches else shape.vocab * shape.hidden / layouts.tensor
-    dense = body.products.weights - experts + embedding
+    dense = body.products.weights - experts + _tables(shape, layouts)
     full = float(training.method is Method.FULL)
+    added = nothing + added_parameters(shape, training) / stages
     return Work(
         body=body,
         head=head,
@@ -62,13 +75,21 @@ def _transformer_work(shape: TransformerShape, training: Training, layouts: Layo
         routing=messages.routing,
         context=Exchange(messages.keys, layers, _group(layouts, "context"), nothing + 1),
         transfer=Exchange(messages.forwarded, nothing + 1, _group(layouts, "pipeline"), nothing),
-        states=states_of(training, layouts, dense_weights(layouts, dense, full * dense, layers)),
+        states=states_of(training, layouts, dense_weights(layouts, dense, full * dense + added, layers)),
         expert_states=states_of(training, layouts, expert_weights(layouts, experts, full * experts, routed)),
-        schedule=_schedule(training, layouts, lacking_share(shape, layouts.pipeline, layouts.interleave)),
+        schedule=_schedule(training, layouts, lacking_share(shape, layouts), up_projected_share(shape)),
         unit=_unit(layouts, machine),
         fabric=_fabric(layouts.devices_a_node, machine),
         host_bytes_per_second=nothing + (machine.device.host_link or PCIE).bytes_per_second,
+        overhead=overhead(layers * TENSORS_A_LAYER, training, machine.device),
     )
+
+
+def _tables(shape: TransformerShape, layouts: Layouts) -> Column:
+    """Return the numbers of the embedding and the output on the fullest stage; a pipeline's ends hold one each."""
+    both = (layouts.pipeline == 1) & (not shape.tied and shape.head in WITH_OUTPUT)
+    tables = np.zeros(len(layouts)) if shape.patches else 1.0 + both
+    return tables * shape.vocab * shape.hidden / layouts.tensor
 
 
 def _network_work(model: ModelCost, training: Training, layouts: Layouts, machine: TrainingMachine) -> Work:
@@ -90,11 +111,13 @@ def _network_work(model: ModelCost, training: Training, layouts: Layouts, machin
         unit=_unit(layouts, machine),
         fabric=_fabric(layouts.devices_a_node, machine),
         host_bytes_per_second=nothing + (machine.device.host_link or PCIE).bytes_per_second,
+        overhead=overhead(nothing + network.tensors(model), training, machine.device),
     )
 
 
-def _schedule(training: Training, layouts: Layouts, lacking: Column) -> Schedule:
+def _schedule(training: Training, layouts: Layouts, lacking: Column, projected: float = 0.0) -> Schedule:
     full = layouts.checkpoints(Checkpointing.FULL).astype(float)
+    light = layouts.checkpoints(Checkpointing.LIGHT)
     selective = layouts.checkpoints(Checkpointing.SELECTIVE)
     materialised = training.attention is Attention.MATERIALISED
     every_second = selective & (not materialised and training.framework in PLAIN_PYTORCH)
@@ -102,8 +125,10 @@ def _schedule(training: Training, layouts: Layouts, lacking: Column) -> Schedule
         micro_batches=layouts.micro_batches(training.global_batch),
         stages=layouts.pipeline,
         interleave=layouts.interleave,
-        recomputed=np.where(every_second, SELECTIVE_SHARE, full),
+        filling=filling_slots(layouts),
+        recomputed=np.where(light, projected, np.where(every_second, SELECTIVE_SHARE, full)),
         recomputed_attention=np.where(selective & materialised, 1.0, full),
+        recomputed_moves=np.where(light, LIGHT_MOVES, np.where(every_second, SELECTIVE_SHARE, full)),
         nodes=np.ceil(layouts.devices / layouts.devices_a_node),
         lacking=lacking,
     )

@@ -1,7 +1,7 @@
 """The agent passes offers to the ranks that declared the value, and their answers to the collector and the record."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -287,6 +287,37 @@ async def test_after_a_start_of_the_agent_a_rank_may_answer_before_it_declares(h
     assert (answer.run, answer.rank, answer.pid, answer.observed) == ("a-run", 1, os.getpid(), "8")
     assert [each.outcome for each in host.desk.take_outcomes()] == ["applied"]
     assert host.sent("able") == []
+
+
+@pytest.mark.parametrize("ending", [commit, withdraw])
+async def test_after_a_start_of_the_agent_a_rank_is_asked_for_its_last_word(
+    host: DeskOfHost, ending: Callable[[], adjust.CollectorAdjust]
+) -> None:
+    """It was offered the change before. The collector repeats how the offer went on, and the rank what it has done."""
+    client = await host.client()
+    other = await host.client(run="another", rank=0, world_size=1)
+    host.desk.take(ending())
+    assert (await client.pushed_line(ending().WhichOneof("kind") or ""))["id"] == ID
+    assert (await client.request({"kind": "veto", "id": ID, "step": 240, "reason": "loader_gone"}))["kind"] == "ok"
+    assert [(each.rank, each.verdict) for each in host.sent("answer")] == [(0, adjust.Answer.VETO)]
+    assert [each.outcome for each in host.desk.take_outcomes()] == ["veto"]
+    assert await other.has_no(ending().WhichOneof("kind") or "")
+
+
+async def test_an_offer_that_the_agent_does_not_know_is_checked_whatever_came_before(host: DeskOfHost) -> None:
+    """A commit does not make an offer known: only values and choices that the process declared are passed on."""
+    client = await host.client()
+    host.desk.take(commit())
+    host.desk.take(offer(name="learning_rate"))
+    assert host.refusals() == [(0, "unknown_value")]
+    assert await client.has_no("offer")
+
+
+async def test_the_end_of_an_earlier_attempt_reaches_no_rank_of_the_next(host: DeskOfHost) -> None:
+    """Its ranks have begun again with their own values."""
+    client = await host.client()
+    host.desk.take(commit(attempt=1))
+    assert await client.has_no("commit")
 
 
 async def test_an_offer_without_an_answer_expires_in_the_record(host: DeskOfHost) -> None:

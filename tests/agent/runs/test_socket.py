@@ -53,12 +53,12 @@ class Process:
         return await self.answer()
 
     async def answer(self) -> dict[str, str]:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             answer: dict[str, str] = json.loads(await self.reader.readline() or b"{}")
         return answer
 
     async def is_closed(self) -> bool:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             ended = await self.reader.read() == b""
         self.writer.close()
         return ended

@@ -60,7 +60,7 @@ def test_the_training_is_the_process_on_the_gpus(tmp_path: Path) -> None:
     ]
     with subprocess.Popen(command) as training:
         try:
-            until = time.monotonic() + 30
+            until = time.monotonic() + 120
             while (text := scenario.read_text(encoding="utf-8")) == played and time.monotonic() < until:
                 time.sleep(0.01)
         finally:

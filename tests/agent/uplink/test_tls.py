@@ -58,6 +58,6 @@ async def test_mutual_tls_and_renewal(tmp_path: Path) -> None:
     key.write_bytes(issued.key_file.read_bytes())
     await collector.until(lambda: bool(collector.held) and bool(collector.held[an_epoch(1).id].records))
     stop.set()
-    await asyncio.wait_for(running, 5)
+    await asyncio.wait_for(running, 60)
     spool.close()
     await collector.stop()

@@ -54,7 +54,7 @@ class Agent:
             yield self
         finally:
             self.stop.set()
-            await asyncio.wait_for(task, 5)
+            await asyncio.wait_for(task, 60)
             self.spool.close()
 
 
@@ -227,8 +227,8 @@ async def test_a_hello_names_a_limited_number_of_epochs(tmp_path: Path, collecto
         agent.spool.begin(an_epoch(number))
         agent.spool.append(a_tick(0))
     async with agent.running():
-        await collector.until(lambda: len(collector.held) == lives, 60)
-        await until_true(lambda: len(agent.spool.epochs()) == 1, 30)  # slow while there are many
+        await collector.until(lambda: len(collector.held) == lives)
+        await until_true(lambda: len(agent.spool.epochs()) == 1)
     assert len(collector.held) == lives
     assert all(len(held.records) == 1 for held in collector.held.values())
     assert max(len(hello.epochs) for hello in collector.hellos) == MAX_HELLO_EPOCHS

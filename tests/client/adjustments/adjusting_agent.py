@@ -87,3 +87,14 @@ def wait_until(what: str, check: Callable[[], object]) -> None:
         if time.monotonic() > deadline:
             raise AssertionError(f"{what}: not within {PATIENCE_SECONDS:g} s")
         time.sleep(0.005)
+
+
+def apply(agent: AdjustingAgent, run: Run, name: str, to: object) -> dict[str, Any]:
+    """Take a change through all of the protocol, and return the last answer."""
+    now = run.adjustments.values[name].now
+    offer = agent.offer(name, now, to, at=run.last_step + 3)
+    run.step()
+    agent.commit(offer)
+    for _ in range(3):
+        run.step()
+    return agent.answers(offer)[-1]

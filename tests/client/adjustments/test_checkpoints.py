@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from flyball.training.run import Run
-from tests.client.adjustments.adjusting_agent import AdjustingAgent
-from tests.client.adjustments.test_run_adjustments import apply
+from tests.client.adjustments.adjusting_agent import AdjustingAgent, apply
 from tests.client.training.listening_socket import steps_of
 
 Opened = Callable[..., tuple[AdjustingAgent, Run]]

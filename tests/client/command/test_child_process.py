@@ -16,7 +16,7 @@ from flyball.command.child_process import Backoff, ChildProcess
 
 
 def until(check: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not check():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -53,16 +53,17 @@ def test_a_child_that_ends_is_reported_and_restarted(tmp_path: Path) -> None:
         first = child.pid
         assert first is not None
         os.kill(first, signal.SIGKILL)
+        began = time.monotonic()
         news: list[str | None] = []
 
         def is_reported() -> bool:
-            news.append(child.check(time.monotonic()))
+            news.append(child.check(began))
             return news[-1] is not None
 
         until(is_reported)
         assert str(news[-1]).startswith("agent ended with signal SIGKILL; restart in 1 s")
-        assert child.check(time.monotonic()) is None
-        assert child.check(time.monotonic() + 2) == "agent has been restarted"
+        assert child.check(began) is None
+        assert child.check(began + 2) == "agent has been restarted"
         assert child.pid != first
     finally:
         child.stop(5)

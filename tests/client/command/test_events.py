@@ -182,7 +182,7 @@ async def test_follow_writes_new_events() -> None:
             parts.timeline.add_events([make_event("host_lost", f"late-{second}", at=40 + second)])
             await receive(4 + second)
         child.send_signal(signal.SIGINT)
-        await asyncio.wait_for(child.wait(), 10)
+        await asyncio.wait_for(child.wait(), 60)
     assert len({event["id"] for event in received}) == 6
     assert [event["host"] for event in received[3:]] == ["late-0", "late-1", "late-2"]
 

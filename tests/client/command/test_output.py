@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from flyball.command import run
+from flyball.command.errors import CommandError
+from flyball.command.output import write_file
 
 Captured = pytest.CaptureFixture[str]
 
@@ -77,3 +79,16 @@ def test_an_existing_configuration_is_not_overwritten(tmp_path: Path, capsys: Ca
     assert "exists already" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["balanced.yaml"]
     assert mine.read_text(encoding="utf-8") == "mine\n"
+
+
+def test_no_part_of_a_new_file_stays_where_the_space_ends(tmp_path: Path) -> None:
+    """As on a full disk: here the process may not write more than a mebibyte to a file."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, hard))
+    try:
+        with pytest.raises(CommandError, match=r"cannot write .*page\.html: File too large"):
+            write_file(tmp_path / "page.html", "x" * 2**21)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(tmp_path.iterdir()) == []

@@ -1,5 +1,6 @@
 """`flyball up` and `flyball demo`."""
 
+import http.client
 import json
 import os
 import re
@@ -9,7 +10,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ from flyball.command.local_daemons import socket_path
 from flyball.command.up import plan_of
 from tests.processes import free_port
 
-SECONDS = 60.0
+SECONDS = 120.0
 
 
 class Up:
@@ -52,14 +52,14 @@ class Up:
         return self.out.read_text(errors="replace")
 
     def get(self, path: str) -> Any:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=30) as answer:
             return json.load(answer)
 
     def connected(self) -> list[bool]:
         """Return for each host if it is connected; an empty list while the collector does not answer."""
         try:
             return [each["connected"] for each in self.get("/api/v1/hosts")["hosts"]]
-        except OSError:
+        except (OSError, http.client.HTTPException):  # it was killed, perhaps in the middle of an answer
             return []
 
     def until(self, check: Callable[[], bool]) -> None:
@@ -103,7 +103,7 @@ def test_one_command_watches_this_machine_and_ends_in_order(tmp_path: Path) -> N
         up.until(lambda: up.connected() == [True])
         children = pids_of(up.directory)
         up.process.send_signal(signal.SIGINT)
-        assert up.process.wait(30) == 0
+        assert up.process.wait(60) == 0
         assert not any(Path(f"/proc/{pid}").exists() for pid in children.values())
         assert not os.path.lexists(up.link)
     assert "Traceback" not in up.output()
@@ -138,8 +138,9 @@ def adjustable(up: Up, run: str) -> set[str]:
     """Return the names of the values that a run can change; none before the run has declared any."""
     try:
         return {each["name"] for each in up.get(f"/api/v1/values?run={run}")["values"]}
-    except urllib.error.HTTPError as error:
-        assert error.code == 404, error
+    except OSError as error:
+        if getattr(error, "code", 404) != 404:  # another answer of the collector than that it does not know the run
+            raise
         return set()
 
 
@@ -157,7 +158,7 @@ def test_the_demonstration_shows_simulated_gpus(tmp_path: Path) -> None:
         assert "The run `learner-demo-01` waits for a service" in demo.output()
         demo.until(lambda: {"calls_per_batch", "pool", "workers"} <= adjustable(demo, "learner-demo-01"))
         demo.process.send_signal(signal.SIGTERM)
-        assert demo.process.wait(30) == 0
+        assert demo.process.wait(60) == 0
 
 
 def test_the_screen_names_what_to_set_if_trainings_cannot_find_the_agent(tmp_path: Path) -> None:

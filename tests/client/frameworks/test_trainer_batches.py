@@ -21,19 +21,20 @@ Opened = Callable[..., tuple[AdjustingAgent, Run]]
 
 
 def test_memory_that_no_slice_changes_is_a_fact(adjusted: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a step, the gradients are gone: what is left on the GPU belongs to weights and optimizer."""
+    """After a step, what is left on the GPU belongs to weights and optimizer; the gradients will come back."""
     put_into_torch(monkeypatch)
     monkeypatch.setattr(torch.cuda, "memory_allocated", lambda: 12_345)
     agent, run = adjusted()
     arguments = SimpleNamespace(train_batch_size=8, world_size=1)
-    batches = TrainerBatches(SimpleNamespace(args=arguments), run, len)
+    model = torch.nn.Linear(10, 5, bias=False)
+    batches = TrainerBatches(SimpleNamespace(args=arguments, model=model), run, len)
     batches.end_step()
     batches.declare()
     batches.end_step()
     run.step()
     run.step()
     facts = agent.values()["micro_batch"]["facts"]
-    assert facts == {"per_rank": "8", "normalised": "tokens", "fixed_bytes": "12345"}
+    assert facts == {"per_rank": "8", "normalised": "tokens", "fixed_bytes": str(12_345 + 10 * 5 * 4)}
 
 
 @pytest.mark.parametrize(("ranks", "size"), [(1, 2), (2, 8)])

@@ -16,6 +16,7 @@ from flyball.host.hardware_parts import (
     HostProcessor,
     HostTier,
     MongoSpeed,
+    NetworkSpeed,
     ProcessorSpeed,
     WorkingFolder,
 )
@@ -100,6 +101,25 @@ def test_a_gpu_limits_what_is_mostly_matrix_products() -> None:
     assert unknown.unknown["gpu"] == "the GPUs were not measured"
 
 
+def test_a_learner_that_calls_a_slow_service_waits_for_it() -> None:
+    """Workers wait at the same time, also if they are more than the CPUs; without a round trip it is unknown."""
+    machine = with_rates(MACHINE, network=NetworkSpeed(localhost_ms=0.05, service_ms=20.0))
+    forecast = machine.predict_bottleneck(10_000, pattern_store="memory", calls_per_sample=100)
+    assert forecast.primary == "network"
+    assert forecast.reason.endswith("1,000,000 calls of the service take 5 h 33 min: 20 ms each")
+    many = machine.predict_bottleneck(10_000, pattern_store="memory", calls_per_sample=100, workers=16)
+    assert many.demands[0].seconds == pytest.approx((forecast.demands[0].seconds or 0) / 16)
+    assert MACHINE.predict_bottleneck(10_000, calls_per_sample=100).unknown == {
+        "network": "the service was not measured"
+    }
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    """As of an array of sizes."""
+    numpy = pytest.importorskip("numpy")
+    assert MACHINE.predict_bottleneck(numpy.int64(1000), numpy.int32(15)) == MACHINE.predict_bottleneck(1000, 15)
+
+
 def test_without_measurements_typical_rates_are_marked() -> None:
     """The database is unknown: its reason is kept, because it may be the real limit."""
     bare = replace(MACHINE, benchmarks=None)
@@ -131,6 +151,10 @@ def test_training_without_work_has_no_limit() -> None:
         ({"dataset_size": 10, "chunk_size": None}, "chunk_size: expected a whole number, not None"),
         ({"dataset_size": 10, "workers": True}, "workers: expected a whole number, not True"),
         ({"dataset_size": 10, "tokens_per_sample": "500"}, "tokens_per_sample: expected a number, not '500'"),
+        ({"dataset_size": 10, "tokens_per_sample": float("nan")}, "tokens_per_sample: expected a number, not nan"),
+        ({"dataset_size": 10**5000}, r"dataset_size: expected at most 1e\+18, not a larger one"),
+        ({"dataset_size": "x" * 100}, "dataset_size: expected a whole number, not 'x{39}…$"),
+        ({"dataset_size": 10, "calls_per_sample": -1}, "calls_per_sample must be at least 0, not -1"),
         ({"dataset_size": 10, "chunk_size": 1}, "chunks of 2 to"),
         ({"dataset_size": 10, "num_nodes": 0}, "1 to 32 nodes"),
         ({"dataset_size": 10, "workers": 0}, "workers must be at least 1"),

@@ -39,7 +39,7 @@ def unknown_paths(part: Any, path: str) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def this_machine() -> HardwareProfile:
     """Return the profile of the machine that runs the tests."""
-    return HardwareAnalyzerV2().analyze_full()
+    return HardwareAnalyzerV2().analyze_full(benchmarks=False)
 
 
 def test_this_machine_has_cores_memory_a_folder_and_a_class(this_machine: HardwareProfile) -> None:
@@ -54,12 +54,29 @@ def test_this_machine_has_cores_memory_a_folder_and_a_class(this_machine: Hardwa
     assert this_machine.software.python_version == sys.version.split()[0]
 
 
-def test_nothing_is_measured_unless_asked(this_machine: HardwareProfile) -> None:
+def test_nothing_is_measured_with_benchmarks_off(this_machine: HardwareProfile) -> None:
     """The measured speeds are None."""
     assert this_machine.benchmarks is None
     assert this_machine.mongo_write_speed is None
     assert this_machine.disk_write_speed is None
     assert this_machine.network_latency_ms is None
+
+
+def test_without_arguments_all_but_the_gpus_is_measured() -> None:
+    """As the first users call it; a GPU may be in use, and takes PyTorch half a minute."""
+
+    def stop(step: BenchmarkProgress) -> None:
+        raise InterruptedError(f"{step.name} of {step.total}")
+
+    with pytest.raises(InterruptedError, match="processor of 5"):
+        HardwareAnalyzerV2().analyze_full(progress=stop)
+    with pytest.raises(InterruptedError, match="processor of 6"):
+        HardwareAnalyzerV2().analyze_full(benchmarks=True, progress=stop)
+
+
+def test_files_of_another_machine_are_never_benchmarked(tmp_path: Path) -> None:
+    """The rates would be those of this machine."""
+    assert HardwareAnalyzerV2(places=places_of(tmp_path, SERVER)).analyze_full().benchmarks is None
 
 
 @pytest.mark.parametrize("files", [{}, LAPTOP, SERVER], ids=["nothing", "laptop", "server"])
@@ -85,7 +102,7 @@ def test_a_profile_takes_less_than_two_seconds_and_imports_neither_torch_nor_num
     """In a fresh process with all imports, on a busy machine too."""
     program = (
         "import sys, time; began = time.perf_counter(); import flyball; "
-        "flyball.HardwareAnalyzerV2().analyze_full(); took = time.perf_counter() - began; "
+        "flyball.HardwareAnalyzerV2().analyze_full(benchmarks=False); took = time.perf_counter() - began; "
         "print(took, [name for name in ('torch', 'numpy', 'pymongo', 'grpc') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)

@@ -45,6 +45,25 @@ def test_the_limit_of_a_container_is_the_usable_memory(tmp_path: Path) -> None:
     assert read(places_of(tmp_path / "other", LAPTOP), b"")[0].usable_bytes == 32_000_000 * 1024
 
 
+@pytest.mark.parametrize(
+    ("files", "left"),
+    [
+        ({"cgroup.controllers": "memory", "memory.max": "4294967296", "memory.current": "3221225472",
+          "memory.stat": "anon 1\ninactive_file 1073741824\n"}, 2 * 2**30),
+        ({"memory/memory.limit_in_bytes": "4294967296", "memory/memory.usage_in_bytes": "3221225472",
+          "memory/memory.stat": "total_inactive_file 1073741824\n"}, 2 * 2**30),
+        ({}, 4 * 2**30),
+    ],
+)  # fmt: skip
+def test_available_memory_is_what_the_limit_of_a_container_leaves(
+    tmp_path: Path, files: dict[str, str], left: int
+) -> None:
+    """A learner or a benchmark that took what the machine has would be killed. Cached files can be dropped."""
+    tree = {**LAPTOP, "proc/self/cgroup": "0::/\n", **{f"sys/fs/cgroup/{name}": text for name, text in files.items()}}
+    memory, _ = read(places_of(tmp_path, tree), b"", limit=4 * 2**30)
+    assert memory.available_bytes == left
+
+
 def test_a_table_that_only_root_may_read_has_this_reason(tmp_path: Path) -> None:
     """Without a table at all, the reason is that there is none."""
     places = places_of(tmp_path, {"sys/firmware/dmi/tables/DMI": "x"})

@@ -13,14 +13,18 @@ from flyball.host.hardware_parts import (
     GpuSpeed,
     HostBenchmarks,
     HostDisk,
+    HostMemory,
     HostNetwork,
+    HostProcessor,
     HostTier,
     MemorySpeed,
     ProcessorSpeed,
 )
 from flyball.host.hardware_profile import HardwareProfile
+from flyball.host_review.host_devices import clock_is_assumed, devices_of
 from flyball.host_review.host_score import WEIGHTS, score_host, word_for
 from flyball.host_review.peer_hosts import PEERS
+from flyball.host_review.score_figures import ASSUMED
 from tests.client.host_review.recorded_hosts import PEERS as NAMES
 from tests.client.host_review.recorded_hosts import recorded
 
@@ -69,6 +73,25 @@ def test_an_empty_profile_has_no_score() -> None:
     score = score_host(HardwareProfile(tier=HostTier.LOW))
     assert (score.score, score.word, score.weakest) == (None, "", None)
     assert all(each.because for each in score.parts)
+
+
+def test_a_server_of_many_cores_without_a_clock_is_not_scored_by_its_cores_alone() -> None:
+    """Processors of ARM state no clock: it is assumed, and the figure is marked. GPUs stay better for training.
+
+    The facts are those of a recorded server with two Kunpeng 920 (128arm-2pa2n8cluster4co in the tests of hwloc).
+    """
+    processor = HostProcessor(sockets=2, physical_cores=128, logical_cpus=128, usable_cpus=128.0, simd=("NEON",))
+    arm = HardwareProfile(tier=HostTier.SERVER, processor=processor, memory=HostMemory(total_bytes=502 * 2**30))
+    score = score_host(arm)
+    assert 5 < _score(arm) < _score(recorded("server")) - 1
+    rates = [figure for part in score.parts for figure in part.figures if "arithmetic" in figure.name]
+    assert [each.source for each in rates] == [ASSUMED, ASSUMED]
+    assert "a clock of 2 GHz; --benchmark measures the processor" in devices_of(arm).assumptions
+    known = replace(arm, processor=replace(processor, base_mhz=2600.0))
+    assert _score(known) > _score(arm)
+    assert not clock_is_assumed(known)
+    speed = ProcessorSpeed(matmul_gflops=900.0, threads=128, python_patterns_per_second=4e5)
+    assert not clock_is_assumed(replace(arm, benchmarks=HostBenchmarks(processor=speed)))
 
 
 def test_words_rise_with_the_score() -> None:

@@ -12,7 +12,7 @@ from flyball.training.introduction import Introduction
 from flyball.training.reporter import Reporter
 from flyball.training.run import Run
 
-SECONDS = 10.0
+SECONDS = 60.0
 
 
 class ListeningSocket:

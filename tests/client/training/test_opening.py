@@ -233,7 +233,7 @@ def test_a_training_that_becomes_a_daemon_goes_on_reporting(socket_path: Path) -
     with ListeningSocket(socket_path) as agent:
         process = start(DAEMON)
         agent.accept()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
         second = agent.accept()
         data = b""
         while part := second.recv(65536):

@@ -59,13 +59,13 @@ def test_a_run_opens_reports_and_leaves(agent: ListeningSocket) -> None:
 def test_the_first_step_only_starts_the_clock(agent: ListeningSocket) -> None:
     """Loading a model before the first step does not count as a step."""
     run = open_run(agent.path)
-    time.sleep(0.02)
+    time.sleep(0.2)
     run.step()
     run.step()
     run.finish()
     reports = steps_of(agent.lines())
     assert sum(report["steps"] for report in reports) == 1
-    assert sum(report["step_seconds"] for report in reports) < 0.02
+    assert sum(report["step_seconds"] for report in reports) < 0.2
     assert reports[-1]["step"] == 2
 
 
@@ -74,12 +74,12 @@ def test_waiting_for_input_is_counted(agent: ListeningSocket) -> None:
 
     def slow() -> Iterator[int]:
         for item in range(3):
-            time.sleep(0.02)
+            time.sleep(0.1)
             yield item
 
     run = open_run(agent.path)
     for _ in run.data(slow()):
-        time.sleep(0.01)
+        time.sleep(0.02)
         run.step()
     summary = run.summary()
     run.finish()
@@ -128,15 +128,15 @@ def test_marks_divide_the_step() -> None:
     run.mark("forward")
     time.sleep(0.01)
     with run.section("checkpoint"):
-        time.sleep(0.03)
+        time.sleep(0.1)
         with run.section("upload"):
             time.sleep(0.02)
     run.mark("backward")
     run.step()
     sections = run.summary().sections
     assert sections["forward"] >= 0.02
-    assert 0.01 <= sections["backward"] < 0.03
-    assert sections["checkpoint"] >= 0.03
+    assert 0.01 <= sections["backward"] < 0.1
+    assert sections["checkpoint"] >= 0.1
     assert sections["upload"] >= 0.02
     step_seconds = run.summary().overall.step_seconds
     assert step_seconds is not None

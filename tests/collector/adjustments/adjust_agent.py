@@ -74,7 +74,7 @@ class AdjustAgent:
             await self._call.write(body)
 
     async def receive(self) -> pb.CollectorAdjust:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             raw = await self._call.read()
         if not isinstance(raw, bytes):
             raise AssertionError(f"the stream has ended: {await self._call.code()}: {await self._call.details()}")
@@ -82,7 +82,7 @@ class AdjustAgent:
 
     async def ended(self) -> tuple[grpc.StatusCode, str]:
         """Wait for the end of the stream. Return its status and message."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             with suppress(aio.AioRpcError):
                 while isinstance(await self._call.read(), bytes):
                     pass
@@ -96,6 +96,6 @@ class AdjustAgent:
 
 async def until(condition: Callable[[], object]) -> None:
     """Wait until a condition is true."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110  another task makes it true
             await asyncio.sleep(0.01)

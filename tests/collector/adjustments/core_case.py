@@ -192,3 +192,8 @@ class CoreCase:
     def state(self, adjustment: Adjustment) -> AdjustmentState:
         """Return the state of an adjustment."""
         return self.of(adjustment).state
+
+
+def harm(case: CoreCase, adjustment: Adjustment) -> None:
+    """Let the measured effect of a change be harmful."""
+    case.core.measured(adjustment, effect(0.8, faults=("slower",)), case.now, harm="the run became slower")

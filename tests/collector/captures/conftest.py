@@ -151,7 +151,7 @@ async def connected() -> AsyncIterator[Connected]:
         orders.shut_down()
 
 
-async def until(check: Callable[[], bool], seconds: float = 20.0) -> None:
+async def until(check: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait for a condition."""
     async with asyncio.timeout(seconds):
         while not check():  # noqa: ASYNC110  another thread makes it true

@@ -278,9 +278,9 @@ def test_in_a_large_fleet_names_are_sampled_and_calls_are_complete() -> None:
             rest = [report(64 * host + rank, section_seconds={"forward": 0.25}, calls=calls) for rank in range(64)]
             ranks.add_reports(f"h{host}", rest, now, now)
         ranks.advance(now, {})
-    began = time.perf_counter()
+    began = time.process_time()
     run = of_run(ranks, 24)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert len(run.ranks) == 64 * hosts
     assert run.recent.section_seconds == {"forward": 0.25}
     counts = {rank.overall.calls["kato"].count for rank in run.ranks}

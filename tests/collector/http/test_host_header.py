@@ -149,7 +149,7 @@ async def _status(url: str, request: bytes) -> int:
     reader, writer = await asyncio.open_connection(place.hostname, place.port)
     try:
         writer.write(request)
-        answer = await asyncio.wait_for(reader.read(), 10)
+        answer = await asyncio.wait_for(reader.read(), 60)
         return int(answer.split(b" ", 2)[1])
     finally:
         writer.close()

@@ -47,7 +47,7 @@ async def served(http: HttpSettings) -> AsyncIterator[int]:
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS"])
 async def test_plain_http_is_answered_with_the_https_address(http: HttpSettings, method: str) -> None:
     """The answer has status 400, plain text and the address that the client used, for any method."""
-    async with served(http) as port, asyncio.timeout(5):
+    async with served(http) as port, asyncio.timeout(60):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(f"{method} /api/v1/hosts HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n".encode())
         head = await reader.readuntil(b"\r\n\r\n")
@@ -61,7 +61,7 @@ async def test_plain_http_is_answered_with_the_https_address(http: HttpSettings,
 
 async def test_tls_connections_are_unaffected(http: HttpSettings) -> None:
     """A TLS client is served, even while another client waits with plain HTTP."""
-    async with served(http) as port, asyncio.timeout(5):
+    async with served(http) as port, asyncio.timeout(60):
         _, plain = await asyncio.open_connection("127.0.0.1", port)
         plain.write(b"GET / HTTP/1.1\r\n\r\n")
         trust = ssl.create_default_context(cafile=http.certificate_file)
@@ -72,7 +72,7 @@ async def test_tls_connections_are_unaffected(http: HttpSettings) -> None:
 
 async def test_the_connection_ends_when_more_plain_text_follows(http: HttpSettings) -> None:
     """There is one answer only: a client that continues with plain text is disconnected."""
-    async with served(http) as port, asyncio.timeout(5):
+    async with served(http) as port, asyncio.timeout(60):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET / HTTP/1.1\r\n\r\n")
         await reader.readuntil(b"address\n")

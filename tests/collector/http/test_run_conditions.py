@@ -4,6 +4,8 @@ import numpy as np
 
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, Scores
+from flyball_collector.fleet.events import HostEvent
+from flyball_collector.fleet.kill_details import KillDetails, KillLimit
 from flyball_collector.fleet.runs import RunPhase
 from flyball_collector.http.collector_parts import CollectorParts
 from flyball_collector.http.diagnosis_answers import primary_of
@@ -101,3 +103,36 @@ def test_busy_gpus_are_not_the_headline_where_a_host_loses_time() -> None:
 def test_a_bottleneck_with_an_unknown_score_is_named_if_it_is_the_only_one() -> None:
     """It is active, so it comes before none."""
     assert primary_of([snapshot("a", "disk", float("nan"))]) == "disk"
+
+
+def test_a_kill_at_the_limit_of_another_job_is_the_problem_of_that_job_alone() -> None:
+    """It is listed for the run that it hit, and on the page of its host. Memory of the host concerns all of them."""
+    parts = with_killed("other")
+    assert {run: kills_of(parts, run) for run in ("r", "other")} == {"r": 0, "other": 1}
+    assert [entry.kind for entry in parts.timeline.active() if entry.host == "b"] == ["oom_kill"]
+    parts = with_killed("other", limit_of_a_group=0.0)
+    assert {run: kills_of(parts, run) for run in ("r", "other")} == {"r": 1, "other": 1}
+
+
+def test_of_several_kills_each_is_the_problem_of_its_run() -> None:
+    """The sentence names only the last one; the events of the host name all of them. Old ones do not count."""
+    parts = with_killed("other")
+    raised_ns = parts.timeline.active()[0].raised_ns
+    for run, seconds in (("r", 20), ("early", 3600)):
+        kill = KillDetails(limit=KillLimit.GROUP, run=run)
+        event = HostEvent(raised_ns - seconds * 10**9, "oom_kill", "python", 7, "", kill)
+        parts.fleet.ensure("b").events += (event,)
+    assert {run: kills_of(parts, run) for run in ("r", "other", "early")} == {"r": 1, "other": 1, "early": 0}
+
+
+def with_killed(run: str, limit_of_a_group: float = 1.0) -> CollectorParts:
+    """Return the parts of a fleet in which a process of a run was killed on host b."""
+    parts = make_parts()
+    because = f"the kernel killed “python” (pid 7, rank 0 of run “{run}”)"
+    evidence = {"limit_of_a_group": limit_of_a_group}
+    parts.timeline.add_events([make_event("oom_kill", subject=Subject("b"), because=because, evidence=evidence)])
+    return parts
+
+
+def kills_of(parts: CollectorParts, run: str) -> int:
+    return len(ActiveIndex(parts).of_run(run, ["b"], None).of_hosts)

@@ -29,7 +29,7 @@ async def _talk(url: str, *, send: bytes, until: bytes = b"") -> bytes:
     try:
         writer.write(send)
         await writer.drain()
-        return await asyncio.wait_for(reader.readuntil(until) if until else reader.read(), 5)
+        return await asyncio.wait_for(reader.readuntil(until) if until else reader.read(), 60)
     finally:
         writer.close()
 
@@ -66,7 +66,7 @@ async def test_a_connection_between_requests_stays_open() -> None:
         reader, writer = await asyncio.open_connection(place.hostname, place.port)
         for _ in range(2):
             writer.write(whole)
-            assert b" 200 " in await asyncio.wait_for(reader.readuntil(b"}"), 5)
+            assert b" 200 " in await asyncio.wait_for(reader.readuntil(b"}"), 60)
             await asyncio.sleep(0.4)
         writer.close()
 
@@ -104,7 +104,7 @@ async def test_half_requests_lock_nobody_out() -> None:
             for address in ("127.0.0.1", "127.0.0.2"):
                 begun = time.perf_counter()
                 assert (await asyncio.to_thread(_status, port, path, address)) == 200, (path, address)
-                assert time.perf_counter() - begun < 2.0  # 5 ms on an idle machine
+                assert time.perf_counter() - begun < 10  # 5 ms on an idle machine
         assert _closed(parts, "address_replaced") >= 1000 - parts.settings.http.connections_per_address
         for _, writer in slow:
             writer.close()
@@ -130,7 +130,7 @@ async def test_handshakes_of_tls_count_too(tmp_path: Path) -> None:
         trust = ssl.create_default_context(cafile=certificate)
         reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust, server_hostname="localhost")
         writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        assert b"200 OK" in await asyncio.wait_for(reader.read(), 5)
+        assert b"200 OK" in await asyncio.wait_for(reader.read(), 60)
         assert _closed(parts, "address_replaced") >= 200 - parts.settings.http.connections_per_address
         for _, each in [*slow, (reader, writer)]:
             each.close()
@@ -163,7 +163,7 @@ async def _half_request(port: int, address: str = "127.0.0.1") -> tuple[asyncio.
 
 def _status(port: int, path: str, address: str) -> int:
     """GET a path from an address of this machine."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10, source_address=(address, 0))
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60, source_address=(address, 0))
     try:
         connection.request("GET", path)
         return connection.getresponse().status
@@ -219,7 +219,7 @@ async def test_the_server_stops_at_the_event() -> None:
     await started.wait()
     _, writer = await asyncio.open_connection(host, port)
     stop.set()
-    await asyncio.wait_for(serving_task, 8)
+    await asyncio.wait_for(serving_task, 60)
     writer.close()
     with socket.create_server((host, port)):
         pass
@@ -234,7 +234,7 @@ async def test_tls_is_served(tmp_path: Path) -> None:
         trust = ssl.create_default_context(cafile=certificate)
         reader, writer = await asyncio.open_connection(place.hostname, place.port, ssl=trust)
         writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        assert b"200 OK" in await asyncio.wait_for(reader.read(), 5)
+        assert b"200 OK" in await asyncio.wait_for(reader.read(), 60)
         writer.close()
         await writer.wait_closed()
     key = parts.settings.http.key_file

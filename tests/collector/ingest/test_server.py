@@ -59,7 +59,7 @@ def stored(store: Store, host: str = "host1", epoch: bytes = EPOCH.id) -> list[i
     ]
 
 
-async def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait until a condition holds."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110  what is waited for happens elsewhere
@@ -273,7 +273,7 @@ async def test_rows_over_budget_are_dropped_and_requested_again(store: FlakyStor
         assert running.server.open_bytes < 2 * 250_000
         store.down = False
         while len(stored(store)) < 240:
-            rewind = (await agent.receive("rewind", 20)).rewind
+            rewind = (await agent.receive("rewind", 60)).rewind
             for start in range(int(getattr(rewind, "from")), 240, 20):
                 await agent.send(EPOCH.id, everything[start : start + 20])
                 await asyncio.sleep(0.05)

@@ -34,7 +34,7 @@ async def fill(store: MemoryStore) -> None:
 
 
 async def wait_for_warm_up(running: RunningIngest) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while running.server.warming:  # noqa: ASYNC110  what is waited for happens elsewhere
             await asyncio.sleep(0.01)
 

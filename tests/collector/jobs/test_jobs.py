@@ -61,7 +61,7 @@ async def test_jobs_run_until_the_stack_is_closed() -> None:
         start_jobs(
             stack, filled(), SETTINGS, Fleet(), metrics, lambda: START_NS + 3 * HOUR_NS, first_after_seconds=0.01
         )
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not (runs(metrics, "tidy_store", "done") and runs(metrics, "forget_hosts", "done")):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
     assert metrics.registry.get_sample_value("flyball_collector_expired_blocks_total") == 59

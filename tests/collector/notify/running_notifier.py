@@ -62,7 +62,7 @@ async def running(settings: NotifySettings, store: Store, *, killed: bool = Fals
         made.timeline.journal.shut_down()
 
 
-async def until(what: Callable[[], object], seconds: float = 10.0) -> None:
+async def until(what: Callable[[], object], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < deadline

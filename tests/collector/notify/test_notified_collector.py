@@ -36,7 +36,7 @@ async def fail(port: int, agent: AdjustAgent) -> str:
     """Let a person change the value, and the rank make another change than was offered. Return the adjustment's id."""
     await agent.send(pb.AgentAdjust(able=RUN))
     found: dict[str, Any] = {}
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while found.get("state") != "offered":  # until the collector has read the declaration
             fields = {"run": "r", "name": "chunk", "to": 2, "why": "a test"}
             found = await asyncio.to_thread(ask, port, "adjustments", fields)

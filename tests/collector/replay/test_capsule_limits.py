@@ -204,6 +204,6 @@ def directory(entries: int, offset: int) -> bytes:
 
 def opened(path: Path) -> tuple[str, int]:
     """Open a capsule in a new process. Return the rows or the error, and the most memory that was used."""
-    run = subprocess.run([sys.executable, "-c", OPEN, str(path)], check=True, capture_output=True, timeout=120)
+    run = subprocess.run([sys.executable, "-c", OPEN, str(path)], check=True, capture_output=True, timeout=300)
     found, used = json.loads(run.stdout)
     return str(found), int(used)

@@ -73,7 +73,7 @@ async def ask(address: str, ca: bytes, client: TlsFiles | None) -> bytes:
     options = [("grpc.use_local_subchannel_pool", 1)]
     async with grpc.aio.secure_channel(address, credentials, options=options) as channel:
         call = channel.unary_unary("/t/m", EMPTY, EMPTY)
-        answer: bytes = await asyncio.wait_for(call(b"", timeout=5), 10)
+        answer: bytes = await asyncio.wait_for(call(b"", timeout=60), 60)
         return answer
 
 

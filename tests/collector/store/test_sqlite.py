@@ -74,7 +74,7 @@ def test_settled_data_survive_kill(tmp_path: Path) -> None:
         writer.send_signal(signal.SIGKILL)
         rest = writer.stdout.read().split("\n")[:-1]  # its output before the signal
         settled = int(rest[-1]) if rest else settled
-        writer.wait(10)
+        writer.wait(60)
         writer.stdout.close()
         store = SqliteStore(path)
         assert store.settled("a", EPOCH, 0).prefix_from(0) >= settled

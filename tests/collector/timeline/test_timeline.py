@@ -42,7 +42,7 @@ async def running(store: Store, listener: Listener = no_listener) -> AsyncIterat
         yield timeline
     finally:
         timeline.close()
-        await asyncio.wait_for(task, 10)
+        await asyncio.wait_for(task, 60)
         timeline.journal.shut_down()
 
 
@@ -140,7 +140,7 @@ async def test_a_store_that_is_down_loses_nothing() -> None:
             page, complete = await timeline.read(Query(limit=100))
             assert (len(page.entries), complete) == (30, False)
             store.down = False
-            await asyncio.wait_for(timeline.journal.written(), 10)
+            await asyncio.wait_for(timeline.journal.written(), 60)
     assert len(store.list_documents(EVENT)) == 30
     assert len(store.list_documents(CONDITION)) == 10
     assert [line["event"] for line in logs if "timeline" in line["event"]].count("timeline_write_failed") == 1

@@ -75,7 +75,7 @@ def connect(authority: Authority, port: int, host: str, protocol: str = "h2") ->
     return context.wrap_socket(socket.create_connection(("127.0.0.1", port), 5), server_hostname="localhost")
 
 
-def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait until a condition holds."""
     deadline = time.monotonic() + seconds
     while not condition():

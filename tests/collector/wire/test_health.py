@@ -17,18 +17,18 @@ async def test_check_reports_each_service() -> None:
     async with running() as here, here.channel() as channel:
         stub = HealthStub(channel)
         for service in ("", "t"):
-            answer = await stub.Check(HealthCheckRequest(service=service), timeout=5)
+            answer = await stub.Check(HealthCheckRequest(service=service), timeout=60)
             assert answer.status == HealthCheckResponse.SERVING
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await stub.Check(HealthCheckRequest(service="other"), timeout=5)
+            await stub.Check(HealthCheckRequest(service="other"), timeout=60)
         assert caught.value.code() is grpc.StatusCode.NOT_FOUND
 
 
 async def test_watchers_see_the_end_of_service() -> None:
     """A watcher gets one status at the start and one when the server stops serving."""
     async with running() as here, here.channel() as channel:
-        watch = HealthStub(channel).Watch(HealthCheckRequest(service="t"), timeout=5)
-        unknown = HealthStub(channel).Watch(HealthCheckRequest(service="other"), timeout=5)
+        watch = HealthStub(channel).Watch(HealthCheckRequest(service="t"), timeout=60)
+        unknown = HealthStub(channel).Watch(HealthCheckRequest(service="other"), timeout=60)
         assert (await watch.read()).status == HealthCheckResponse.SERVING
         assert (await unknown.read()).status == HealthCheckResponse.SERVICE_UNKNOWN
         here.health.stop_serving()
@@ -66,7 +66,7 @@ async def test_the_number_of_watchers_is_limited() -> None:
         watches = [channel.unary_stream("/grpc.health.v1.Health/Watch")(request) for _ in range(64)]
         for watch in watches:
             await watch.read()
-        one_more = channel.unary_stream("/grpc.health.v1.Health/Watch")(request, timeout=5)
+        one_more = channel.unary_stream("/grpc.health.v1.Health/Watch")(request, timeout=60)
         assert await one_more.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
         watches[0].cancel()
         await until(lambda: here.health.watchers == 63)

@@ -99,13 +99,13 @@ def test_what_no_disk_and_no_collector_takes_is_declared_lost(
 ) -> None:
     """A memory ring that runs over while the collector is away drops its oldest records and declares which."""
     agent = _agent_on(
-        small_disk, collector, processes, **{"spool.memory_bytes": 65536, "interval_seconds": 0.1}
+        small_disk, collector, processes, **{"spool.memory_bytes": 16384, "interval_seconds": 0.1}
     ).start()
     wait_for("the host is heard", lambda: last_sequence(collector, "node-1") > 3)
     _fill(small_disk / "ballast")
     wait_for("the disk is full", lambda: "spool_degraded" in agent.log.read_text())
     collector.kill()
-    time.sleep(7)
+    time.sleep(5)  # for many times as many records as there is memory for
     collector.start_ready()
     wait_for("heard again", lambda: last_sequence(collector, "node-1") > 60)
     (found,) = assert_whole(collector, agent, "node-1", at_least=20).values()

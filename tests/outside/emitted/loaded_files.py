@@ -142,8 +142,12 @@ def lightning_fields(folder: Path) -> dict[str, Any]:
     values = yaml.safe_load((folder / "lightning.yaml").read_text(encoding="utf-8"))
     wanted = values["trainer"]
     found = _strategy(wanted["strategy"])
-    on_processor = wanted | {"accelerator": "cpu", "strategy": "ddp" if found["strategy"] != "auto" else "auto"}
-    trainer = Trainer(**on_processor, logger=False, enable_checkpointing=False, enable_progress_bar=False)
+    on_processor = wanted | {
+        "accelerator": "cpu",
+        "strategy": "ddp" if found["strategy"] != "auto" else "auto",
+        "callbacks": [_named(each["class_path"])(**each["init_args"]) for each in wanted["callbacks"]],
+    }
+    trainer = Trainer(**on_processor, logger=False, enable_progress_bar=False)
     return found | {
         "accelerator": wanted["accelerator"],
         "max_steps": trainer.max_steps,
@@ -154,6 +158,7 @@ def lightning_fields(folder: Path) -> dict[str, Any]:
         "precision": wanted["precision"],
         "built": trainer.precision,
         "optimizer": _optimizer(values.get("optimizer")),
+        "saves": vars(trainer.checkpoint_callback)["_every_n_train_steps"],
     }
 
 

@@ -204,9 +204,10 @@ def test_torchtitan_has_the_named_flavors(loaded: dict[str, Fields]) -> None:
 
 @missing("lightning")
 def test_lightning_builds_its_trainer(loaded: dict[str, Fields]) -> None:
-    """Steps, accumulation, precision, devices and nodes are those of the plan."""
+    """Steps, accumulation, precision, devices, nodes and checkpoints are those of the plan."""
     for run, found in fields(loaded, "lightning").values():
         assert found["max_steps"] == run.steps
+        assert found["saves"] == run.checkpoint_steps
         assert found["accumulation"] * run.layout.micro_batch * run.layout.data == run.global_batch
         assert found["devices"] * found["nodes"] == run.machine.devices
         width = {"bf16": "bf16", "fp16": "16", "fp32": "32"}[run.compute.value]

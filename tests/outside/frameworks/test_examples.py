@@ -6,17 +6,16 @@ import os
 import re
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from flyball_collector.exporter.renderings import SHARED_NS
-from tests.processes import Agent, Collector, free_port, wait_for
+from tests.processes import Agent, Collector, GaveUp, free_port, wait_for
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples" / "training"
@@ -121,7 +120,9 @@ def _run(name: str, environment: dict[str, str], collector: Collector) -> Ended:
     run = name.replace("_", "-")
     last = [_steps(name)] * RANKS.get(name, 1)
     wait_for(f"the last steps of {run}", lambda: _last_steps(collector, run) == last)
-    time.sleep(1.1 * SHARED_NS / 1e9)  # scrapes share a page for so long: it may be older than the last step
+    samples = float(SAMPLES_A_STEP[name] * _steps(name))
+    with suppress(GaveUp):  # scrapes share a page for a second: it may be older than the last step
+        wait_for("the last samples", lambda: set(_sums(collector, "samples", run).values()) == {samples}, seconds=20)
     return Ended(output, _last_steps(collector, run), *(_sums(collector, what, run) for what in ("samples", "tokens")))
 
 
@@ -132,7 +133,7 @@ def _last_steps(collector: Collector, run: str) -> list[int]:
 
 def _sums(collector: Collector, what: str, run: str) -> dict[str, float]:
     """Return the sum of each rank of a run, as Prometheus sees it."""
-    with urllib.request.urlopen(f"{collector.url}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"{collector.url}/metrics", timeout=60) as answer:
         page = answer.read().decode()
     found = re.findall(rf"^flyball_run_{what}_total{{(.*)}} (\S+)$", page, re.MULTILINE)
     labels = [dict(re.findall(r'(\w+)="([^"]*)"', text)) for text, _ in found]

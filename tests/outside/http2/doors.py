@@ -68,9 +68,9 @@ def open_doors(directory: Path) -> Iterator[dict[str, Door]]:
         yield {"plaintext": Door(ports["plaintext"], None), "TLS": Door(ports["TLS"], client)}
     finally:
         for server in servers.values():
-            asyncio.run_coroutine_threadsafe(server.stop(0.5), loop).result(10)
+            asyncio.run_coroutine_threadsafe(server.stop(0.5), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
+        thread.join(60)
         loop.close()
 
 
@@ -90,7 +90,7 @@ def _start(loop: asyncio.AbstractEventLoop, contexts: ServerContexts | None) -> 
         server.start([listener])
         return server, int(listener.getsockname()[1])
 
-    return asyncio.run_coroutine_threadsafe(start(), loop).result(10)
+    return asyncio.run_coroutine_threadsafe(start(), loop).result(60)
 
 
 def _client(authority: Authority, issued: Issued) -> ssl.SSLContext:

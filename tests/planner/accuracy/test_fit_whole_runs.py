@@ -80,7 +80,7 @@ def test_few_devices_are_drawn_to_what_known_paces_lose() -> None:
 @pytest.fixture(scope="module")
 def few() -> list[PlannedRun]:
     """Return one planned run of each of several families."""
-    wanted = ("pythia-1.4b", "llama-2-7b", "stablelm-3b-4e1t", "bloomberg-50b", "nanogpt-124m", "resnet-50-a1")
+    wanted = ("croissant-1.3b", "llama-2-7b", "stablelm-3b-4e1t", "bloomberg-50b", "nanogpt-124m", "resnet-50-a1")
     return [planned(each) for each in published_runs() if each.name in wanted]
 
 
@@ -162,7 +162,7 @@ def test_hours_that_equal_a_stated_pace_are_steps_alone(hours: float, notes: str
 def test_hours_that_follow_from_a_pace_teach_nothing_about_losses() -> None:
     """No law is fitted to such rows, and they are judged by their steps alone."""
     paced = [run for run in published_runs() if run.counted == STEPS_ALONE]
-    assert {run.name for run in paced} >= {"llama-1-65b", "tinyllama-300b"}
+    assert {run.name for run in paced} >= {"llama-1-65b", "tinyllama-300b", "pythia-6.9b"}
     assert not {run.name for run in complete_runs()} & {run.name for run in paced}
     tiny = planned(next(run for run in paced if run.name == "tinyllama-300b"))
     alone = tiny.estimate().steps_alone
@@ -176,4 +176,11 @@ def test_steps_are_planned_as_the_source_states_the_software() -> None:
     assert (list(run.choices.micro_batch), [each.value for each in run.choices.checkpointing]) == ([2], ["full"])
     assert run.choices.checkpointing[0] in CHECKPOINTING
     usual = next(each for each in published_runs() if each.name == "llama-2-7b")
-    assert (usual.training.attention, usual.choices.micro_batch) == (Attention.FLASH, ())
+    assert (usual.training.attention, list(usual.choices.micro_batch)) == (Attention.FLASH, [])
+
+
+def test_the_layout_of_a_published_run_is_that_of_its_source() -> None:
+    """Tensor and pipeline parallelism are planned as stated; without a statement the plan chooses them."""
+    runs = {run.name: run.choices for run in published_runs()}
+    assert (list(runs["falcon-180b"].tensor), list(runs["falcon-180b"].pipeline)) == ([8], [8])
+    assert (list(runs["llama-2-70b"].tensor), list(runs["llama-2-70b"].pipeline)) == ([], [])

@@ -36,6 +36,22 @@ def test_runs_that_one_factor_cannot_explain_move_the_coefficients() -> None:
     assert ratio[1::2] == pytest.approx(1.0, abs=0.2)
 
 
+def test_a_misleading_run_does_not_pull_the_others() -> None:
+    """If one of five runs took 2.5 times as long and the others as estimated, their estimates move by at most 2 %."""
+    runs = [slower(llama(batch), 2.5 if batch == BATCHES[2] else 1.0) for batch in BATCHES[:5]]
+    predict = prediction(runs)
+    moved = predict(learn_steps(runs).middle) - predict(start_of(runs[0]).middle)
+    assert np.abs(moved).max() < 0.02
+
+
+def test_contradicting_runs_only_teach_their_scatter() -> None:
+    """If no run is predicted better by the others, the estimates stay, with wider intervals."""
+    runs = [slower(llama(batch), times) for batch, times in zip(BATCHES, (0.7, 1.4, 0.75, 1.35), strict=False)]
+    usual, learned = start_of(runs[0]), learn_steps(runs)
+    assert learned.middle == pytest.approx(usual.middle)
+    assert learned.scatter > 2 * usual.scatter
+
+
 def test_no_runs_leave_the_belief_as_it_was() -> None:
     """Without measured runs nothing is narrowed."""
     nothing = np.zeros(0)

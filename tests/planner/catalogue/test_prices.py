@@ -159,3 +159,10 @@ def test_a_missing_gpuhunt_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "gpuhunt", None)
     with pytest.raises(InputError, match=r"pip install gpuhunt.*dated prices"):
         live_offers("H100", date(2026, 11, 21))
+
+
+def test_a_price_on_spot_alone_is_a_bill_whatever_the_rounding() -> None:
+    """Without a price on demand, the upper end is the spot price itself, and hours × price × instances rounds alike."""
+    only = replace(NODE, on_demand_usd_per_hour=None, spot_usd_per_hour=22.37)
+    (bill,) = compare([only], Interval.exactly(868.4467734105167), 98 * 8)
+    assert bill.spot_usd == Interval.exactly(868.4467734105167 * (22.37 * 98))

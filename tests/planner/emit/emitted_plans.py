@@ -30,6 +30,8 @@ PLANS = {
     + "hardware: {device: RTX_4090_fp16, devices: 2}\nlayout: {micro_batch: 2, sharding: zero2, offload: optimizer}\n",
     "tensor": GPT.format(batch=16, precision="bf16", more="optimizer: adamw")
     + "hardware: {device: A100_80GB_fp16, devices: 8}\nlayout: {micro_batch: 4, tensor: 4, sharding: zero3}\n",
+    "tensor-zero1": GPT.format(batch=32, precision="bf16", more="optimizer: adamw")
+    + "hardware: {device: A100_80GB_fp16, devices: 16}\nlayout: {micro_batch: 2, tensor: 2, sharding: zero1}\n",
     "context": GPT.format(batch=16, precision="bf16", more="optimizer: adamw")
     + "hardware: {device: A100_80GB_fp16, devices: 8}\nlayout: {micro_batch: 2, context: 2, sharding: zero3}\n",
     "pipeline": GPT.format(batch=32, precision="bf16", more="optimizer: adamw")

@@ -13,6 +13,7 @@ from flyball_planner.emit.frameworks import EMITTERS, PAGE, emit, texts
 from flyball_planner.emit.run_sources import run_of_configuration, run_of_plan
 from flyball_planner.plan.make import make_plan
 from flyball_planner.specification.reader import read_specification
+from flyball_planner.training import Checkpointing
 from flyball_reports.errors import InputError
 from tests.planner.emit.emitted_plans import PLANS, run_named
 
@@ -156,3 +157,58 @@ def test_models_without_optimizer_steps_are_refused() -> None:
 def test_every_emitter_has_its_name() -> None:
     """The name in the list is the one in the emission."""
     assert [each.framework for each in emit(run_named("alone"))] == list(EMITTERS)
+
+
+def test_deepspeed_has_the_tensor_parallelism_of_the_trainer() -> None:
+    """With ZeRO-1, no file of accelerate is named, which has no tensor parallelism beside DeepSpeed."""
+    (emission,) = emit(run_named("tensor-zero1"), ["transformers"])
+    files = {file.name: file.text for file in emission.files}
+    assert set(files) == {"transformers.yaml", "deepspeed.json"}
+    assert json.loads(files["deepspeed.json"])["tensor_parallel"] == {"autotp_size": 2}
+    assert "accelerate.yaml" not in files["transformers.yaml"] + emission.command
+
+
+def test_what_torchtitan_cannot_write_of_a_layout_is_a_note() -> None:
+    """Light checkpointing and both directions of a pipeline become the nearest setting, and a note states it."""
+    run = run_named("tensor-zero1")
+    layout = replace(run.layout, tensor=1, pipeline=2, bidirectional=True, checkpointing=Checkpointing.LIGHT)
+    (emission,) = emit(replace(run, layout=layout), ["torchtitan"])
+    file = tomllib.loads(emission.files[0].text)
+    assert file["activation_checkpoint"] == {"mode": "selective", "selective_ac_option": "op"}
+    assert file["parallelism"]["pipeline_parallel_schedule"] == "1F1B"
+    assert [words in " ".join(emission.notes) for words in ("light checkpointing", "both directions")] == [True, True]
+    (trainer,) = emit(replace(run, layout=replace(run.layout, checkpointing=Checkpointing.LIGHT)), ["transformers"])
+    assert any("light checkpointing" in note for note in trainer.notes)
+
+
+def test_every_framework_saves_checkpoints_at_the_same_steps() -> None:
+    """The interval of the run is in each file that has one, else in a note; old checkpoints do not fill the disk."""
+    run = run_named("alone")
+    found = {each.framework: each for each in emit(run)}
+    arguments = yaml.safe_load(found["transformers"].files[0].text)
+    assert (arguments["save_steps"], arguments["save_total_limit"]) == (run.checkpoint_steps, 2)
+    assert arguments["per_device_eval_batch_size"] == run.layout.micro_batch
+    saved = tomllib.loads(found["torchtitan"].files[0].text)["checkpoint"]
+    assert (saved["interval"], saved["keep_latest_k"]) == (run.checkpoint_steps, 2)
+    (callback,) = yaml.safe_load(found["lightning"].files[0].text)["trainer"]["callbacks"]
+    assert callback["init_args"]["every_n_train_steps"] == run.checkpoint_steps
+    for name in ("accelerate", "deepspeed"):
+        assert any(f"every {run.checkpoint_steps:,} steps" in note for note in found[name].notes), name
+
+
+def test_large_checkpoints_are_written_less_often() -> None:
+    """Half an hour is the usual interval; a checkpoint of a terabyte would then take more than a hundredth of it."""
+    text = (
+        "model: llama-3.1-70b\nhardware: {device: H100_80GB_fp16, devices: 64}\n"
+        "training: {batch_size: 512, sequence: 4096, steps: 1000, precision: bf16}\n"
+        "layout: {tensor: 8, pipeline: 4, sharding: zero1, micro_batch: 1, checkpointing: none}\n"
+    )
+    specification = read_specification(text)
+    run = run_of_plan(specification, make_plan(specification))
+    assert 2 * 1800 < run.checkpoint_steps * run.step_seconds < 3 * 3600
+
+
+def test_a_recommended_learning_rate_has_three_digits() -> None:
+    """More digits would claim that they matter."""
+    rate = run_named("llama").schedule.learning_rate
+    assert rate == float(f"{rate:.3g}")

@@ -40,9 +40,11 @@ def test_lazy_memory_equals_estimating_all_layouts(model: str, times: int, compl
     assert (
         memories.surely_fit(rows).tolist() == (fits(complete_estimate).positions[rows] == FITS.index(Fit.YES)).tolist()
     )
+    middle = complete_estimate.driver.middle[rows] <= complete_estimate.usable_bytes
+    assert memories.probably_fit(rows).tolist() == middle.tolist()
     one, two = memories.of_each([rows[:1], rows[1:]])
     assert [*one.driver.middle, *two.driver.middle] == complete_estimate.driver.middle[rows].tolist()
     assert (len(every) <= FEW) is (times == 1)
     sampled = estimated[: times > 1]
     assert all(each <= SAMPLED for each in sampled)
-    assert estimated[len(sampled) :] == ([len(every)] if complete else [3, 3, 3])
+    assert estimated[len(sampled) :] == ([len(every)] if complete else [3, 3, 3, 3])

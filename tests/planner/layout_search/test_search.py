@@ -8,10 +8,12 @@ from msgspec.structs import replace
 
 from flyball_planner.catalogue.machines import machine
 from flyball_planner.layout_search.candidates import Choices, candidates
+from flyball_planner.layout_search.ranking import classes
 from flyball_planner.layout_search.search import Case, search_each, search_layouts
 from flyball_planner.layouts.layout import Layouts, ParallelLayout
 from flyball_planner.layouts.rules import allowed, refusals
 from flyball_planner.memory.estimate import estimate_memory
+from flyball_planner.memory.verdict import fits
 from flyball_planner.models.families import model_cost
 from flyball_planner.models.transformer.named_shapes import named_shape
 from flyball_planner.models.transformer.shape import Experts, NormKind, TransformerKind, TransformerShape
@@ -86,6 +88,26 @@ def test_cases_searched_together_give_the_same_results(name: str, sizes: list[tu
         for one, other in zip(found.best, alone.best, strict=True):
             assert one.step_seconds == pytest.approx(other.step_seconds, rel=1e-12)
             assert one.memory_high_bytes == pytest.approx(other.memory_high_bytes, rel=1e-12)
+
+
+def test_a_list_shows_distinct_layouts_and_counts_the_others() -> None:
+    """Layouts of one class of seconds that differ only in chunks, experts or micro-batch are one entry with a count."""
+    shape = named_shape("deepseek-v3")
+    training = Training(4096, 15_360, find_optimizer("adamw"), PRECISIONS["fp8"], framework="megatron")
+    found = search_layouts(shape, training, machine("H800", 2048))
+    every = candidates(shape, training, 2048, 8)
+    possible = every.where(allowed(shape, training, every))
+    fitting = possible.where(fits(estimate_memory(shape, training, possible, CLUSTER.device)).positions == 0)
+    seconds = estimate_step(shape, training, fitting, machine("H800", 2048)).middle
+    kind = [replace(each.layout, interleave=1, expert=1, micro_batch=1) for each in found.best]
+    fastest = seconds.min()
+    step = [classes(np.array([each.step_seconds]), fastest)[0] for each in found.best]
+    assert len(set(zip(kind, step, strict=True))) == len(found.best)
+    assert any(each.variants for each in found.best)
+    alike = [replace(fitting[row], interleave=1, expert=1, micro_batch=1) for row in range(len(fitting))]
+    own = classes(seconds, fastest)
+    for each, like, level in zip(found.best, kind, step, strict=True):
+        assert each.variants + 1 == sum(one == like and two == level for one, two in zip(alike, own, strict=True))
 
 
 def test_ten_thousand_candidates_are_evaluated_together() -> None:
@@ -207,5 +229,6 @@ def test_every_allowed_candidate_can_be_run(devices: int, batch: int) -> None:
         layout = kept[row]
         assert layout.tensor * layout.pipeline * layout.context * layout.data == devices
         assert GPT2.heads % layout.tensor == 0
-        assert GPT2.layers % (layout.pipeline * layout.interleave) == 0
+        parts = layout.pipeline * layout.interleave
+        assert GPT2.layers % parts == 0 or (GPT2.layers + 2) % parts == 0  # embedding and output as a layer each
         assert batch % (layout.data * layout.micro_batch) == 0

@@ -6,16 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from flyball_planner.catalogue.devices import find_device
 from flyball_planner.catalogue.hardware import ComputeDevice, DeviceKind
+from flyball_planner.catalogue.machines import machine
 from flyball_planner.layouts.layout import Layouts, ParallelLayout
 from flyball_planner.memory.allocator import SMALL_SEGMENT
 from flyball_planner.memory.constants import GIB, Constants
 from flyball_planner.memory.estimate import Subject, estimate_memory
+from flyball_planner.memory.pipeline_stages import anatomy, pipeline_stages
 from flyball_planner.models.cost import ModelBlock, ModelCost
 from flyball_planner.models.transformer.counts import parameters
+from flyball_planner.models.transformer.named_shapes import named_shape
 from flyball_planner.models.transformer.shape import Experts, Head, NormKind, Patches, TransformerKind, TransformerShape
 from flyball_planner.optimizers import find_optimizer
 from flyball_planner.precision import PRECISIONS
+from flyball_planner.timing.estimate import estimate_step
 from flyball_planner.training import Attention, Checkpointing, Lora, Method, Offload, Sharding, Training
 
 CARD = ComputeDevice("card", DeviceKind.GPU, "maker", "kind", 80 * GIB, 2e12, {})
@@ -94,6 +99,26 @@ def test_parts_add_up(layout: ParallelLayout) -> None:
     assert sum(memory.breakdown(0).values()) == pytest.approx(memory.driver.middle[0])
     assert memory.allocated[0].middle <= memory.reserved[0].middle <= memory.driver[0].middle
     assert memory.driver[0].low <= memory.driver[0].middle <= memory.driver[0].high
+
+
+def test_light_checkpointing_is_between_none_and_full() -> None:
+    """In memory and in time, light checkpointing of DeepSeek-V3 lies between storing everything and whole layers."""
+    shape = named_shape("deepseek-v3")
+    training = Training(4096, 15_360, find_optimizer("adamw"), PRECISIONS["fp8"], framework="megatron")
+    layout = ParallelLayout(2048, pipeline=16, interleave=2, expert=64, sharding=Sharding.ZERO1)
+    kinds = (Checkpointing.NONE, Checkpointing.LIGHT, Checkpointing.FULL)
+    layouts = Layouts.of(*(replace(layout, checkpointing=each) for each in kinds))
+    none, light, full = estimate_memory(shape, training, layouts, find_device("H800")).driver.middle
+    assert full < 0.5 * light < 0.5 * none
+    stored, lightly, again = estimate_step(shape, training, layouts, machine("H800", 2048)).middle
+    assert stored < lightly < 1.1 * stored < again
+
+
+def test_every_stage_of_an_interleaved_pipeline_stores_activations() -> None:
+    """The last stage, which has the output layer, stores half of the micro-batches' activations of two chunks."""
+    layouts = Layouts.of(*(ParallelLayout(32, pipeline=8, interleave=each, tensor=4) for each in (1, 2)))
+    stages = pipeline_stages(anatomy(named_shape("llama-2-70b")), layouts, layouts.micro_batches(256))
+    assert [each.in_flight.tolist() for each in stages] == [[8.0, 11.5], [7.0, 10.5], [1.0, 4.5]]
 
 
 @given(LAYOUTS)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flyball_planner.plan.fitting import changes_together, enough_devices
+from flyball_planner.plan.fitting import changes_together, enough_devices, on_faster
 from flyball_planner.plan.layout_choice import choose_for
 from flyball_planner.plan.make import make_plan
 from flyball_planner.plan.plan import Plan
@@ -52,6 +52,24 @@ def test_a_change_that_is_not_enough_is_marked() -> None:
     """The largest single change is still listed, with the words that it is not enough."""
     single = next(each for each in planned(LARGE.format("")).recommendations if "which frees" in each.change)
     assert single.effect == "alone it is not enough"
+
+
+def test_a_faster_layout_that_probably_fits_is_named() -> None:
+    """DeepSeek-V3 with light checkpointing fits in the middle of the interval only, and is clearly faster."""
+    specification = read_specification(
+        "model: deepseek-v3\nhardware: {device: H800, devices: 2048}\ntraining: {optimizer: adamw-bf16, "
+        "precision: fp8, fp32_gradients: true, framework: megatron, sequence: 4096, batch_size: 15360, steps: 1000}\n"
+    )
+    choice = choose_for(specification, shown=2)
+    assert choice.perhaps is not None
+    assert choice.perhaps.verdict == "uncertain"
+    assert choice.perhaps.driver.middle < choice.perhaps.machine.device.memory_bytes
+    assert choice.perhaps.step.middle < 0.95 * choice.best.step.middle
+    (advice,) = on_faster(choice)
+    assert "ckpt-light" in advice.change
+    assert "probably fits" in advice.because
+    assert advice in make_plan(specification).recommendations
+    assert list(on_faster(choose_for(specification))) == []  # a row of a table needs no such advice
 
 
 def test_restrictions_of_the_layout_are_dropped_if_nothing_else_fits() -> None:

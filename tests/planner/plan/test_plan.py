@@ -86,6 +86,17 @@ def test_only_possible_changes_are_suggested() -> None:
     assert "tensor parallelism" not in plan.memory.best_single_change
 
 
+def test_a_change_is_suggested_for_a_layout_that_no_search_proposes() -> None:
+    """Beside gradients sharded within a pipeline, which only a user chooses, checkpointing still frees memory."""
+    plan = planned(
+        "model: llama-3.1-8b\nhardware: {device: H100 SXM, devices: 16}\nlayout: {pipeline: 2, sharding: zero2}\n"
+        "training: {sequence: 4096, batch_size: 128, steps: 10, precision: bf16}\n"
+    )
+    assert plan.layout.sharding == "zero2"
+    assert plan.memory.best_single_change is not None
+    assert "full checkpointing" in plan.memory.best_single_change
+
+
 def test_an_impossible_layout_is_an_error() -> None:
     """Three samples cannot be spread over eight devices, which is an InputError."""
     with pytest.raises(InputError, match="no layout is possible"):
@@ -215,7 +226,17 @@ def test_a_users_efficiency_changes_the_time_and_is_shown() -> None:
     slow, fast = (planned(text.format(each)).computation for each in (0.2, 0.6))
     assert (slow.efficiency, slow.efficiency_basis) == (0.2, "as specified")
     assert slow.step_seconds.middle > 1.8 * fast.step_seconds.middle
-    assert gpt().computation.efficiency_basis == "estimated"
+
+
+@pytest.mark.parametrize("device", ["A100_80GB_fp16", "RTX_3060_fp16", "CPU_8C_3.5Ghz_baseline"])
+def test_an_estimated_efficiency_can_be_given_back(device: str) -> None:
+    """The efficiency that a plan states, written into the specification, gives the same plan."""
+    text = "model: gpt2\nhardware: {{device: {}{}}}\ntraining: {{batch_size: 64, steps: 9}}\n"
+    estimated = planned(text.format(device, "")).computation
+    assert estimated.efficiency_basis == "estimated"
+    again = planned(text.format(device, f", efficiency: {estimated.efficiency}")).computation
+    assert again.efficiency == estimated.efficiency
+    assert again.step_seconds.middle == pytest.approx(estimated.step_seconds.middle, rel=1e-6)
 
 
 def test_the_network_of_other_rows_is_an_assumption() -> None:

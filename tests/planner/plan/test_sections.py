@@ -89,10 +89,10 @@ def test_checkpoints_use_the_storage_of_the_data() -> None:
 
 def test_scaling_is_limited_by_the_loader() -> None:
     """More devices in one node do not increase the rate of the loader."""
-    text = f"{RESNET}loading: {{samples_per_second: 2000}}\nscalability: [1, 2, 4]\n"
+    text = f"{RESNET}loading: {{samples_per_second: 1500}}\nscalability: [1, 2, 4]\n"
     speeds = [row.samples_per_second for row in planned(text).scaling_devices]
-    assert max(speeds) <= 2000 * 1.001
-    assert speeds[1:] == pytest.approx([2000, 2000], rel=0.01)
+    assert max(speeds) <= 1500 * 1.001
+    assert speeds[1:] == pytest.approx([1500, 1500], rel=0.01)
 
 
 def test_measured_runs_adjust_and_narrow_a_plan() -> None:
@@ -136,7 +136,10 @@ def test_images_are_loaded_as_in_published_trainings_unless_loading_is_planned()
     loaded = resnet("{workers: 16, cpu_ms_per_sample: 0.1}")
     assert any("images are loaded as slowly" in each for each in unplanned.assumptions)
     assert not any("images are loaded as slowly" in each for each in loaded.assumptions)
-    assert unplanned.computation.overrun == pytest.approx(overrun_factor(IMAGES))
+    factor = unplanned.computation.overrun
+    assert factor is not None
+    assert overrun_factor(FEW) < factor <= overrun_factor(IMAGES)
+    assert factor == pytest.approx(overrun_factor(IMAGES), rel=0.05)  # hardly any of its steps is launches
     assert loaded.computation.overrun == pytest.approx(overrun_factor(FEW))
 
 

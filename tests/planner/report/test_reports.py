@@ -168,3 +168,13 @@ def test_a_device_without_maker_has_no_stray_comma() -> None:
     plan = sample_plan()
     own = replace(plan, hardware=replace(plan.hardware, device="my_gpu", devices=1, vendor="", architecture=""))
     assert "| Device | my\\_gpu |" in render(own, ReportFormat.MARKDOWN)
+
+
+def test_a_count_of_variants_is_only_explained_where_a_table_has_one() -> None:
+    """The legend of alternatives explains "(+2)" if an alternative ends in such a count, and not otherwise."""
+    plan = sample_plan()
+    first, *others = plan.alternatives
+    counted = replace(plan, alternatives=(replace(first, words=f"{first.words} (+2)"), *others))
+    legend = "counts further layouts"
+    assert legend not in render(plan, ReportFormat.MARKDOWN)
+    assert legend in render(counted, ReportFormat.MARKDOWN)

@@ -24,6 +24,19 @@ def test_the_report_shows_how_the_model_is_used() -> None:
     assert "190 sequences of this length fit at once" in shown
 
 
+def test_figures_of_several_requests_and_devices_are_named_as_such() -> None:
+    """The cache and the prompts are those of all requests, and the weights those of all devices."""
+    plan = sample_plan()
+    assert plan.inference is not None
+    assert plan.inference.generation is not None
+    many = replace(plan.inference, devices=2, generation=replace(plan.inference.generation, sequences=32))
+    shown = text(replace(plan, inference=many))
+    assert ", which hold it completely" in shown
+    assert "| 32 prompts of the full context |" in shown
+    assert "for 32 × " in shown
+    assert " in total |" in shown
+
+
 def test_the_report_shows_what_a_host_needs() -> None:
     """The host's memory has a verdict where its capacity is known, and only the need where it is not."""
     plan = sample_plan()
@@ -59,12 +72,14 @@ def test_the_report_separates_steps_from_what_runs_lose() -> None:
     assert "published runs" not in text(single)
 
 
-def test_a_given_efficiency_is_shown() -> None:
-    """A user's efficiency is in the report beside the utilisation; an estimated one is that utilisation."""
+def test_the_efficiency_of_products_is_shown() -> None:
+    """The report has it beside the utilisation of the step, and whether a user gave it."""
     plan = sample_plan()
-    assert "Efficiency | " not in text(plan).split("## Scalability")[0]
-    given = replace(plan, computation=replace(plan.computation, efficiency=0.4, efficiency_basis="as specified"))
-    assert "| Efficiency | matrix products reach 40 % of the peak rate (as specified) |" in text(given)
+    for value, basis in ((0.4, "as specified"), (0.6, "estimated")):
+        given = replace(plan, computation=replace(plan.computation, efficiency=value, efficiency_basis=basis))
+        assert f"| Efficiency | matrix products reach {value:.0%} of the peak rate ({basis}) |".replace(
+            "%", " %"
+        ) in text(given)
 
 
 def test_a_second_peak_is_named() -> None:

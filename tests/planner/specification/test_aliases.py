@@ -272,7 +272,9 @@ def test_a_paged_optimizer_of_the_trainer_is_read() -> None:
     assert (optimizer.state_bytes, optimizer.paged) == (8, True)
 
 
-@pytest.mark.parametrize(("name", "hint"), [("mpl", "did you mean 'mlp'?"), ("my_model", "known: ")])
+@pytest.mark.parametrize(
+    ("name", "hint"), [("mpl", "did you mean 'mlp'?"), ("my_model", "describe a transformer by its dimensions")]
+)
 def test_an_unknown_model_is_one_fault(name: str, hint: str) -> None:
     """Its keys are not judged, and the message names the option that adds a model."""
     found = faults(f"model: {{name: {name}, d_in: 784, layers: [512], n: 60000}}\nhardware: A100\n")
@@ -380,8 +382,8 @@ def test_a_device_needs_a_model() -> None:
 
 def test_a_size_in_a_name_suggests_no_other_device_of_this_size() -> None:
     """The nearest name is that of the nearest device."""
-    found = faults("model: gpt2\nhardware: M2 Pro 16GB\n")
-    assert found[2, "hardware.device"].endswith("did you mean 'M1 Pro'?")
+    found = faults("model: gpt2\nhardware: M5 Pro 16GB\n")
+    assert found[2, "hardware.device"].endswith(" Pro'?")
 
 
 def test_the_configuration_of_a_model_is_not_a_specification() -> None:
@@ -417,3 +419,49 @@ def test_a_configuration_of_deepspeed_may_be_completed() -> None:
     assert choices is not None
     assert (training.global_batch, training.precision.name, found.learning_rate) == (64, "bf16-autocast", 1e-4)
     assert (choices.micro_batch, [each.value for each in choices.sharding]) == ((4,), ["zero2"])
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "devices"),
+    [
+        ("v5e-8", "TPU v5e", 8),
+        ("v5litepod-16", "TPU v5e", 16),
+        ("v5p-128", "TPU v5p", 64),
+        ("tpu-v4-32", "TPU v4", 16),
+        ("v3-8", "TPU v3", 4),
+        ("TPU v6e-4", "TPU v6e (Trillium)", 4),
+        ("H100x8", "H100 SXM5", 8),
+        ("H100:8", "H100 SXM5", 8),
+        ("DGX H100", "H100 SXM5", 8),
+        ("4x DGX A100", "A100 SXM4 80GB", 32),
+        ("DGX Spark", "GB10 (DGX Spark)", 1),
+        ("ND96isr_H100_v5", "H100 SXM5", 8),
+        ("a3-ultragpu-8g", "H200 SXM", 8),
+    ],
+)
+def test_machines_are_named_as_clouds_and_vendors_do(name: str, device: str, devices: int) -> None:
+    """Slices of TPU pods count cores up to v5p and chips otherwise; a complete machine has all its devices."""
+    machine = read_specification(f"model: gpt2\nhardware: {name}\n").machine
+    assert (machine.device.name, machine.devices) == (device, devices)
+
+
+def test_a_stated_number_of_devices_is_kept() -> None:
+    """Only a complete machine without a number gets one."""
+    machine = read_specification("model: gpt2\nhardware: {device: DGX H100, devices: 2}\n").machine
+    assert machine.devices == 2
+
+
+@pytest.mark.parametrize(("name", "hint"), [("MI300Z", "MI300"), ("Colab T4", "did you mean 'T4'?")])
+def test_devices_of_the_same_number_are_suggested(name: str, hint: str) -> None:
+    """The suggestion for an unknown device has its model number, or is the device within a longer name."""
+    assert hint in faults(f"model: gpt2\nhardware: {name}\n")[2, "hardware.device"]
+
+
+@pytest.mark.parametrize("model", ["{name: xgboost, p: 30}", "{name: kmeans, p: 8}", "{name: pca, p: 80}"])
+def test_samples_may_be_those_of_the_training(model: str) -> None:
+    """A classical model without samples of its own has those of the section `training`; its own ones count first."""
+    head = "hardware: CPU_8C_3.5Ghz_baseline\ntraining: {samples: 1M}\n"
+    for written, samples in ((model, 1_000_000), (f"{model[:-1]}, n: 500}}", 500)):
+        subject = read_specification(f"{head}model: {written}\n").subject
+        assert isinstance(subject, ModelCost)
+        assert subject.samples == samples

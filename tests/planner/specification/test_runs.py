@@ -121,9 +121,9 @@ def test_a_missing_batch_is_named_before_an_impossible_layout() -> None:
         ("precision", "bfloat", "expected one of fp32"),
         ("offload", "nvme", "expected one of none, optimizer"),
         ("sharding", "zero9", "expected one of none, zero1"),
-        ("checkpointing", "every-2", "expected one of none, selective"),
-        ("checkpointing", "yes", "expected one of none, selective"),  # which kind is not stated
-        ("checkpointing", "on", "expected one of none, selective"),
+        ("checkpointing", "every-2", "expected one of none, light, selective"),
+        ("checkpointing", "yes", "expected one of none, light, selective"),  # which kind is not stated
+        ("checkpointing", "on", "expected one of none, light, selective"),
         ("sharding", "true", "expected one of none, zero1"),
         ("optimizer", "galore", "there is no optimizer named"),
         ("attention", "linear", "expected one of flash"),

@@ -124,3 +124,11 @@ def test_impossible_figures_are_refused() -> None:
         StorageEstimator(zipf_alpha=0)
     with pytest.raises(InputError, match="node1: 5 observations with 6"):
         LevelCount(1, 5, 6)
+
+
+def test_words_in_place_of_numbers_are_refused() -> None:
+    """A text is named with its argument, instead of an error of Python."""
+    with pytest.raises(InputError, match="num_nodes must be a number, not '4'"):
+        StorageEstimator(num_nodes="4")  # type: ignore[arg-type]  # as untyped callers may pass
+    with pytest.raises(InputError, match="avg_tokens_per_sample must be a number, not None"):
+        StorageEstimator().estimate_storage(1000, None)  # type: ignore[arg-type]  # the same

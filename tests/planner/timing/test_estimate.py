@@ -270,8 +270,12 @@ def test_a_pipeline_waits_for_its_fullest_stage() -> None:
 
 def test_the_output_takes_the_place_of_missing_layers() -> None:
     """The last of 16 stages holds 3 of 62 layers, others 4, so a short output costs nothing; 64 layers wait for it."""
-    assert lacking_share(replace(GPT, layers=126), np.array([16.0]), np.ones(1)).tolist() == [0.125]
-    assert lacking_share(GPT, np.array([1.0, 4.0, 8.0]), np.ones(3)).tolist() == [0.0, 0.0, 0.0]
+    sixteen = Layouts.of(ParallelLayout(64, pipeline=16), ParallelLayout(64, pipeline=16, interleave=2))
+    assert lacking_share(replace(GPT, layers=126), sixteen).tolist() == [0.125, 0.125]
+    assert lacking_share(replace(GPT, layers=61), sixteen).tolist() == [0.5, 0.5]
+    assert (
+        lacking_share(GPT, Layouts.of(*(ParallelLayout(8, pipeline=each) for each in (1, 4, 8)))).tolist() == [0.0] * 3
+    )
     training = replace(MEGATRON, global_batch=1024)
     layouts = Layouts.of(ParallelLayout(64, pipeline=16, micro_batch=16))
     uneven, even = (

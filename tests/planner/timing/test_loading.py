@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from flyball_planner.catalogue.machines import machine
 from flyball_planner.interval import Interval
@@ -50,6 +51,15 @@ def test_without_workers_loading_and_computing_add_up() -> None:
     assert found.seconds == pytest.approx(0.5)
     assert found.with_step(STEP) == Interval(1.3, 1.5, 1.8)
     assert found.wait(1.0) == pytest.approx(0.5)
+
+
+def test_more_workers_than_cores_prepare_no_faster() -> None:
+    """Without stated cores a node has sixteen for each device; with stated ones their number limits the workers."""
+    many = Loading(core_seconds_per_sample=0.01, workers=64)
+    assert loading_time(many).workers == 16 * 8
+    few = load(many, 1000, ParallelLayout(devices=8), replace(NODE, host_cores=48))
+    assert few is not None
+    assert few.workers == 48
 
 
 def test_a_replica_over_several_nodes_reads_its_samples_once() -> None:

@@ -73,6 +73,14 @@ def test_images_wait_for_a_loader_that_is_not_planned() -> None:
     assert overrun(A100S, STEP, measured=True, images=True) == overrun(A100S, STEP, measured=True)
 
 
+def test_a_loader_catches_up_while_a_step_is_overhead() -> None:
+    """The more of a step is launches and Python, the less it waits for images; nothing else depends on that share."""
+    factors = [overrun(A100S, STEP, measured=False, images=True, overhead=share).factor for share in (0.0, 0.5, 1.0)]
+    plain = [overrun(A100S, STEP, measured=False, overhead=share).factor for share in (0.0, 1.0)]
+    assert factors[0] > factors[1] > factors[2]
+    assert factors[2] == pytest.approx(plain[0]) == plain[1]
+
+
 def test_the_run_states_its_steps_separately() -> None:
     """The steps alone, the overrun, the goodput and the energy describe one and the same run."""
     found = whole_run(STEP, 100_000, A100S, 0.5, Habits(checkpoint_bytes=1e11))

@@ -73,9 +73,23 @@ def test_one_tile_more_than_a_wave_costs_another_wave() -> None:
 
 def test_small_blocks_use_a_device_better_than_large_ones() -> None:
     """32 large blocks take one wave of 108; the 128 small blocks take two waves that are a quarter as long."""
-    large = forward_seconds(product(1024, 1024, 1024), A100, PERFECT)
-    small = forward_seconds(product(1024, 1024, 1024, block=SIMPLE_BLOCK), A100, PERFECT)
+    large = forward_seconds(product(1024, 256, 1024), A100, PERFECT)
+    small = forward_seconds(product(1024, 256, 1024, block=SIMPLE_BLOCK), A100, PERFECT)
     assert small[0] == pytest.approx(large[0] / 2)
+
+
+def test_few_tiles_are_split_over_all_multiprocessors() -> None:
+    """A product of 32 blocks on 108 multiprocessors reaches the best rate if its inner dimension is long."""
+    inner = 100 * 1024
+    seconds = forward_seconds(product(1024, inner, 1024), A100, PERFECT)
+    assert seconds[0] == pytest.approx(2 * 1024 * inner * 1024 / RATE, rel=0.02)
+
+
+def test_the_backward_pass_of_a_small_product_takes_longer_than_the_forward_pass() -> None:
+    """Two small products take longer than one, although one of them has a short inner dimension."""
+    usual = Speed(reached=0.9, ramp=0.5, tile=1.5e-6, unaligned=0.8, convolved=1.0, grouped=0.7)
+    forward, backward = products_seconds(product(64, 784, 512), A100, usual)
+    assert backward[0] > forward[0]
 
 
 def test_devices_without_matrix_units_use_small_blocks() -> None:
@@ -93,8 +107,8 @@ def test_a_higher_power_limit_raises_the_clock() -> None:
 
 def test_experts_of_a_device_share_one_kernel() -> None:
     """Sixteen experts fill the device together, so they take less time than sixteen products one after the other."""
-    alone = forward_seconds(product(1024, 2048, 1536), A100, PERFECT)[0]
-    together = forward_seconds(product(1024, 2048, 1536, experts=16), A100, PERFECT)[0]
+    alone = forward_seconds(product(1024, 256, 1536), A100, PERFECT)[0]
+    together = forward_seconds(product(1024, 256, 1536, experts=16), A100, PERFECT)[0]
     assert together < 0.75 * 16 * alone
     assert product(1024, 2048, 1536, experts=16).flops[0] == 16 * product(1024, 2048, 1536).flops[0]
     assert product(1024, 2048, 1536, experts=16).expert_weights[0] == 16 * 2048 * 1536

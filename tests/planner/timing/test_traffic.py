@@ -11,9 +11,11 @@ from flyball_planner.precision import PRECISIONS
 from flyball_planner.timing.traffic import (
     BIASED_PASSES,
     GATED_PASSES,
+    LOCAL_EXPERT_LAUNCHES,
     attention_bytes,
     cast_bytes,
     copied_bytes,
+    launches,
     moved_bytes,
     softmax_bytes,
 )
@@ -53,6 +55,16 @@ def test_biases_of_experts_have_kernels_of_their_own() -> None:
     more = moved_bytes(biased, TRAINING, layouts, WIDTH)[0] - moved_bytes(plain, TRAINING, layouts, WIDTH)[0]
     widths = 2 * 4096 * GPT.layers * 4 * TRAINING.sequence * WIDTH
     assert more == pytest.approx((BIASED_PASSES - GATED_PASSES) * widths)
+
+
+def test_each_expert_with_tokens_starts_kernels() -> None:
+    """A device starts kernels for those of its experts that have tokens: at most as many as there are copies."""
+    shape = replace(GPT, experts=Experts(count=64, active=2, ffn=4096))
+    layouts = Layouts.of(ParallelLayout(8, micro_batch=4), ParallelLayout(8, micro_batch=4, expert=8))
+    all_held, eighth = launches(shape, TRAINING, layouts)
+    assert all_held - eighth == pytest.approx(24 * LOCAL_EXPERT_LAUNCHES * (64 - 8))
+    few = launches(shape, replace(TRAINING, sequence=1), Layouts.of(ParallelLayout(micro_batch=4)))[0]
+    assert all_held - few == pytest.approx(24 * LOCAL_EXPERT_LAUNCHES * (64 - 4 * 2))
 
 
 def test_unfused_softmax_kernels_move_more_bytes() -> None:

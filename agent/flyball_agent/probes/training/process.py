@@ -31,6 +31,15 @@ class ProcessUse:
     read_bytes: int | None = None
 
 
+def children_of(proc_root: Path, pid: int) -> list[int]:
+    """Return the processes that the main thread of a process started."""
+    try:
+        with open(f"{proc_root}/{pid}/task/{pid}/children", "rb", buffering=0) as file:  # noqa: PTH123  half the time
+            return [int(word) for word in file.readall().split() if word.isdigit()]
+    except OSError:
+        return []
+
+
 class WatchedProcess:
     """Reads one process. Its files stay open: a process that took over the id is not mistaken for it."""
 
@@ -123,14 +132,6 @@ class WatchedProcess:
         now = number_after(b"\n" + self._io.read_optional(), b"\nread_bytes: ")
         self._read_bytes = now
         return max(0, now - before) if now is not None and before is not None else None
-
-    def children(self) -> list[int]:
-        """Return the processes that the main thread started."""
-        try:
-            text = (self._folder / "task" / str(self.pid) / "children").read_bytes()
-        except OSError:
-            return []
-        return [int(word) for word in text.split() if word.isdigit()]
 
     def links(self, most: int) -> list[str] | None:
         """Return what the file descriptors refer to; None without permission."""

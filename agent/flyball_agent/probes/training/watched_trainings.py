@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from flyball_agent.probes.training.process import WatchedProcess
+from flyball_agent.probes.training.process import WatchedProcess, children_of
 from flyball_agent.probes.training.search import TrainingSearch
 
 FIND_SECONDS = 1.5
@@ -51,10 +51,10 @@ class WatchedTrainings:
     def _started_by(self, mains: Sequence[int]) -> list[int]:
         """Return some workers and what these started, breadth first."""
         found: dict[int, None] = {}
-        waiting = [child for process in self.mains for child in process.children()]
+        waiting = [child for process in self.mains for child in children_of(self._proc_root, process.pid)]
         while waiting and len(found) < MOST_WORKERS:
             pid = waiting.pop(0)
             if pid not in found and pid not in mains:
                 found[pid] = None
-                waiting += WatchedProcess(self._proc_root, pid).children()
+                waiting += children_of(self._proc_root, pid)
         return list(found)

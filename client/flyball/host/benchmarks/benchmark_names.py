@@ -7,6 +7,8 @@ from difflib import get_close_matches
 MONGO, DISK, MEMORY, PROCESSOR, NETWORK, GPUS = "mongo", "disk", "memory", "processor", "network", "gpus"
 BENCHMARKS = (PROCESSOR, MEMORY, DISK, NETWORK, MONGO, GPUS)
 """All benchmarks, in the order in which they run. They run one after the other: they would slow each other down."""
+USUAL = tuple(name for name in BENCHMARKS if name != GPUS)
+"""Those that run unasked: a GPU takes PyTorch up to half a minute, and may be in use."""
 
 TITLES = {
     PROCESSOR: "matrix products and pattern counting on the CPUs",

@@ -60,7 +60,8 @@ def _measure(name: str, profile: HardwareProfile, targets: BenchmarkTargets, rea
     if name == DISK:
         from flyball.host.benchmarks.disk_benchmark import measure_disk
 
-        return measure_disk(profile.folder.path if profile.folder else ".")
+        folder = profile.folder
+        return measure_disk(folder.path if folder else ".", in_memory=folder is not None and folder.kind == "memory")
     if name == MEMORY:
         from flyball.host.benchmarks.memory_benchmark import measure_memory
 
@@ -68,11 +69,12 @@ def _measure(name: str, profile: HardwareProfile, targets: BenchmarkTargets, rea
     if name == PROCESSOR:
         from flyball.host.benchmarks.processor_benchmark import measure_processor
 
-        return measure_processor(threads)
+        limits, cpus = profile.limits.cpus, profile.processor.logical_cpus
+        return measure_processor(threads, quota=limits is not None and (cpus is None or limits < cpus))
     if name == NETWORK:
         from flyball.host.benchmarks.network_benchmark import measure_network
 
         return measure_network(targets.service_url, targets.download_url, reasons)
     from flyball.host.benchmarks.gpu_benchmark import measure_gpus
 
-    return measure_gpus(profile.gpus)
+    return measure_gpus(profile.gpus, reasons)

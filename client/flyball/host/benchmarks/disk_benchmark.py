@@ -26,6 +26,7 @@ FLUSH_EVERY = 16 * MEBIBYTE
 """Bytes that wait in the page cache at most, where it cannot be bypassed. Without this limit the final flush of a slow
 disk would exceed the time."""
 
+IN_MEMORY = "this file system is in memory: these are not the rates of a disk"
 _REFUSED = frozenset({errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS})
 
 
@@ -40,13 +41,21 @@ class DiskTimes:
 
 
 def measure_disk(
-    folder: str, *, most_bytes: int = MOST_BYTES, times: DiskTimes | None = None, direct: bool = True
+    folder: str,
+    *,
+    most_bytes: int = MOST_BYTES,
+    times: DiskTimes | None = None,
+    direct: bool = True,
+    in_memory: bool = False,
 ) -> DiskSpeed:
-    """Return the speed of a folder's disk. Raise BenchmarkFailed if it cannot be written."""
+    """Return the speed of a folder's disk. Raise BenchmarkFailed if it cannot be written.
+
+    A file system in memory has no cache to bypass, although newer kernels accept the flag for it.
+    """
     times = times or DiskTimes()
     size = _size(folder, most_bytes)
     try:
-        with _TestFile(folder, direct=direct) as file:
+        with _TestFile(folder, direct=direct and not in_memory) as file:
             written, write_rate = file.write(size, times.write)
             if written < PAGE:
                 raise BenchmarkFailed(f"{folder}: not even {PAGE} bytes were written in {times.write:g} s")
@@ -59,7 +68,7 @@ def measure_disk(
                 random_reads_per_second=file.random_reads(written, times.random_read),
                 random_writes_per_second=file.random_writes(written, times.random_write),
                 direct=file.direct,
-                note="" if file.direct else _note(file.drops_cache),
+                note="" if file.direct else IN_MEMORY if in_memory else _note(file.drops_cache),
             )
     except OSError as error:
         raise BenchmarkFailed(f"{folder}: {error.strerror or error}") from None

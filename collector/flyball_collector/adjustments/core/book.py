@@ -141,10 +141,22 @@ class RunBook:
         """Return True if a change of this value is to be taken back."""
         return any(self.adjustments[each].name == name for each in self.take_backs)
 
-    def waiting_change(self, name: str) -> Adjustment | None:
-        """Return the committed change of a value that waits for the next epoch."""
-        waiting = (self.adjustments[each] for each in self.waiting)
-        return next((each for each in waiting if each.name == name), None)
+    def is_repaired(self, name: str) -> bool:
+        """Return True if it is certain that a change of this value is taken back, which makes unequal ranks equal."""
+        certain = [back.id for back in self.take_backs.values() if not back.only_if_split]
+        return any(self.adjustments[each].name == name for each in certain)
+
+    def why_busy(self, name: str) -> str:
+        """Return why no change of a value can be offered now; empty if one can.
+
+        One is offered at a time, and a value that waits for the next epoch is not changed again before.
+        """
+        for waiting in map(self.adjustments.__getitem__, self.waiting):
+            if waiting.name == name:
+                return f"adjustment {waiting.id} of {name!r} takes effect when the next epoch begins; undo it then"
+        if self.flight is not None:
+            return f"another change of run {self.run!r} is in progress; try again in some seconds"
+        return ""
 
     def flight_of(self, adjustment: str) -> Flight | None:
         """Return the flight of an adjustment, if it is offered or committed."""

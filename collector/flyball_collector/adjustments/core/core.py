@@ -90,9 +90,7 @@ class AdjustmentCore:
             if _is_undo(book.adjustments.get(adjustment.inverse)):
                 book.watch = book.watch or Watch(adjustment.id, now_ns)
             elif adjustment.inverse and adjustment.id not in book.take_backs:
-                last = adjustment.decisions[-1] if adjustment.decisions else None
-                why = last.why if last is not None else ""
-                self._take_backs.begin(book, adjustment, ROLL_BACK, why, now_ns)
+                self._take_backs.resume_ended(book, adjustment, now_ns)
         for adjustment in book.in_state(AdjustmentState.FAILED):
             self._take_backs.resume_repair(book, adjustment)
 
@@ -107,7 +105,7 @@ class AdjustmentCore:
         book.gone_ns = None
         if book.began_again(rank, before, known):
             self._run_over(book, now_ns, "the run was restarted")
-        self._flights.able(book, rank, now_ns)
+        self._flights.able(book, rank, now_ns, is_back=known is None)
         return True
 
     def left(self, host: str, message: pb.Left, now_ns: int) -> bool:
@@ -279,12 +277,13 @@ class AdjustmentCore:
 
     def _not_applied(self, book: RunBook, adjustment: Adjustment, now_ns: int) -> None:
         """Go on after an offer that was not applied, or only by some ranks."""
+        is_withdrawn = adjustment.state is AdjustmentState.WITHDRAWN  # then the ranks that answered may have gone
         for rank, answer in adjustment.answers.items():
-            if answer.observed is not None:
+            if answer.observed is not None and not is_withdrawn:
                 self.ables.set_value(book.run, int(rank), adjustment.name, answer.observed, answer.step)
         if adjustment.inverse_of:
             self._take_backs.not_applied(book, adjustment, now_ns)
-        elif adjustment.state is AdjustmentState.FAILED and not book.takes_back(adjustment.name):  # else it is repaired
+        elif adjustment.state is AdjustmentState.FAILED and not book.is_repaired(adjustment.name):
             self._take_backs.begin(book, adjustment, REPAIR, adjustment.reason, now_ns)
 
 

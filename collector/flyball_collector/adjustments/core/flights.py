@@ -9,7 +9,7 @@ from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState
 from flyball_collector.adjustments.core import answers
 from flyball_collector.adjustments.core.answers import Outcome
 from flyball_collector.adjustments.core.book import Flight, FollowUps, RankPlace, RunBook
-from flyball_collector.adjustments.core.offer_checks import EPOCH, Checked, NotPossible, waits_text
+from flyball_collector.adjustments.core.offer_checks import EPOCH, Checked, NotPossible
 from flyball_collector.adjustments.core.offer_messages import commit_message, offer_message, withdraw_message
 from flyball_collector.adjustments.core.rank_outcomes import shown_answer, some_ranks, split_reason, unchanged_reason
 from flyball_collector.adjustments.core.timing import first_step, prepare_seconds
@@ -52,10 +52,8 @@ class Flights:
         """Offer an adjustment to all ranks. Raise `NotPossible` if that cannot be done now."""
         if values is None:
             raise NotPossible(f"no rank of run {book.run!r} declares adjustable values")
-        if book.flight is not None:
-            raise NotPossible(f"adjustment {book.flight.id} is in progress; only one at a time is offered to a run")
-        if (waiting := book.waiting_change(adjustment.name)) is not None:
-            raise NotPossible(waits_text(waiting))
+        if busy := book.why_busy(adjustment.name):
+            raise NotPossible(busy)
         progress = book.progress_of(values)
         at_step = first_step(progress, now_ns)
         if at_step is None or progress.step_seconds is None:
@@ -105,9 +103,14 @@ class Flights:
         self._note(book, flight, adjustment, rank, answer)
         return True
 
-    def able(self, book: RunBook, rank: AbleRank, now_ns: int) -> None:
-        """Take what a rank declares while offers are under way: it may show what became of them, or need them again."""
+    def able(self, book: RunBook, rank: AbleRank, now_ns: int, *, is_back: bool = False) -> None:
+        """Take what a rank declares while offers are under way: it may show what became of them, or need them again.
+
+        `is_back`: its host had no stream before, so an answer may have been lost with its agent.
+        """
         for flight in book.flights:
+            if is_back:
+                flight.committed_ns[rank.rank] = 0
             self._able(book, flight, book.adjustments[flight.id], rank, now_ns)
 
     def left(self, book: RunBook, rank: int, now_ns: int) -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from flyball_collector.adjustments.adjustment import Adjustment, Value
+from flyball_collector.adjustments.adjustment import Value
 from flyball_collector.adjustments.declared.ranks import RankValue, RunValues
 from flyball_collector.adjustments.values import same_value, value_text
 
@@ -16,11 +16,6 @@ EPOCH = "epoch"
 
 class NotPossible(Exception):
     """A change that the ranks cannot make. The message has the reason."""
-
-
-def waits_text(adjustment: Adjustment) -> str:
-    """Return why the value of a change that waits for its epoch cannot be changed again."""
-    return f"adjustment {adjustment.id} of {adjustment.name!r} takes effect when the next epoch begins; undo it then"
 
 
 @dataclass(frozen=True, slots=True)

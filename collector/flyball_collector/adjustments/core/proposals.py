@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState, Decision, Value
 from flyball_collector.adjustments.core.book import FollowUps, RunBook
 from flyball_collector.adjustments.core.flights import Flights
-from flyball_collector.adjustments.core.offer_checks import Checked, NotPossible, check, waits_text
+from flyball_collector.adjustments.core.offer_checks import Checked, NotPossible, check
 from flyball_collector.adjustments.core.policy import Permission, permission
 from flyball_collector.adjustments.core.take_backs import TakeBacks
 from flyball_collector.adjustments.declared.ranks import AbleRuns
@@ -35,10 +35,8 @@ class Proposals:
         """Return why a rule must not change this now; empty if it may."""
         if policy == "off":
             return "the policy of the run is off"
-        if (waiting := book.waiting_change(proposal.name)) is not None:
-            return waits_text(waiting)
-        if book.flight is not None:
-            return "another change is in progress"
+        if busy := book.why_busy(proposal.name):
+            return busy
         if book.takes_back(proposal.name):
             return "its last change is to be taken back"
         if book.measured_id and not (proposal.protects or proposal.lever in AT_ONCE):
@@ -154,7 +152,7 @@ class Proposals:
         if adjustment.state is AdjustmentState.PROPOSED:
             return self.outbox.finish(book, adjustment, AdjustmentState.VETOED, now_ns, reason, who=who, what="veto")
         if adjustment.id in book.waiting:
-            raise NotPossible(waits_text(adjustment))
+            raise NotPossible(book.why_busy(adjustment.name))
         if adjustment.state is AdjustmentState.COMMITTED:
             raise NotPossible(
                 f"adjustment {adjustment.id} is committed at step {adjustment.at_step}; undo it afterwards"
@@ -169,10 +167,8 @@ class Proposals:
     # --- helpers ---
 
     def _check_free(self, book: RunBook, name: str, lever: str) -> None:
-        if (waiting := book.waiting_change(name)) is not None:
-            raise NotPossible(waits_text(waiting))
-        if book.flight is not None:
-            raise NotPossible(f"another change of run {book.run!r} is in progress; try again in some seconds")
+        if busy := book.why_busy(name):
+            raise NotPossible(busy)
         if book.measured_id and lever not in AT_ONCE:
             text = f"the effect of adjustment {book.measured_id} is being measured"
             raise NotPossible(f"{text}; wait until it is over, or undo it first")

@@ -8,7 +8,7 @@ import msgspec
 from flyball_collector.adjustments.adjustment import Adjustment, AdjustmentState, Decision, Value
 from flyball_collector.adjustments.core.book import FollowUps, RunBook, TakeBack
 from flyball_collector.adjustments.core.flights import Flights
-from flyball_collector.adjustments.core.offer_checks import Checked, NotPossible, check, waits_text
+from flyball_collector.adjustments.core.offer_checks import Checked, NotPossible, check
 from flyball_collector.adjustments.declared.ranks import AbleRuns, RunValues
 from flyball_collector.adjustments.limits import GOVERNOR, applied_ns
 from flyball_collector.adjustments.values import same_value, value_text
@@ -41,12 +41,10 @@ class TakeBacks:
         """Offer the inverse at once because a person asks for it. Return the inverse. Raise `NotPossible`."""
         if adjustment.state not in _CAN_BE_UNDONE or adjustment.inverse_of:
             raise NotPossible(f"adjustment {adjustment.id} cannot be undone; it is {adjustment.state.value}")
-        if (waiting := book.waiting_change(adjustment.name)) is not None:
-            raise NotPossible(waits_text(waiting))
         if adjustment.id in book.take_backs:
             raise NotPossible(f"adjustment {adjustment.id} is being taken back already")
-        if book.flight is not None:
-            raise NotPossible(f"another change of run {book.run!r} is in progress; try again in some seconds")
+        if busy := book.why_busy(adjustment.name):
+            raise NotPossible(busy)
         values = self.ables.run(book.run)
         checked = check(values, book.run, adjustment.name, adjustment.value_from, adjustment.values_from)
         changed = _changed_since(values, adjustment)
@@ -65,19 +63,36 @@ class TakeBacks:
         for decided in inverse.decisions[:1] if known in book.adjustments else ():
             book.take_backs[known] = TakeBack(known, decided.what, decided.who, decided.why)
 
+    def resume_ended(self, book: RunBook, adjustment: Adjustment, now_ns: int) -> None:
+        """Try again what the newest inverse from before a restart has not taken back."""
+        inverse = book.adjustments.get(adjustment.inverse)
+        wanted = inverse.decisions[0] if inverse is not None else adjustment.decisions[-1]
+        what = UNDO if wanted.what == UNDO else ROLL_BACK
+        due_ns = now_ns + int(FIRST_WAIT_SECONDS * _SECOND)  # the ranks come back one after the other
+        book.take_backs[adjustment.id] = TakeBack(
+            adjustment.id, what, wanted.who, wanted.why, _tries(book, adjustment.id), due_ns
+        )
+
     def resume_repair(self, book: RunBook, failed: Adjustment) -> None:
-        """Go on with making ranks equal from before a restart, if they still differ when all of them are back."""
-        if not book.takes_back(failed.name) and _is_to_be_repaired(book, failed):
-            tries = sum(each.inverse_of == failed.id for each in book.adjustments.values())
-            book.take_backs[failed.id] = TakeBack(
-                failed.id, REPAIR, GOVERNOR, failed.reason, min(tries, TRIES - 1), only_if_split=True
-            )
+        """Go on with making ranks equal from before a restart, if they still differ when all of them are back.
+
+        If it was an inverse that has split them, its change is still to be taken back, as its first decision states. Of
+        several failures of a value, some may be from an earlier attempt: the first one that still splits them counts.
+        """
+        if book.is_repaired(failed.name) or not _is_to_be_repaired(book, failed):
+            return
+        back = TakeBack(failed.id, REPAIR, GOVERNOR, failed.reason, only_if_split=True)
+        if failed.inverse_of:
+            wanted = failed.decisions[0]
+            back.id, back.what, back.who, back.why = failed.inverse_of, wanted.what, wanted.who, wanted.why
+        back.tries = _tries(book, back.id)
+        book.take_backs[back.id] = back
 
     def tick(self, book: RunBook, now_ns: int) -> None:
         """Try what is due."""
         for back in list(book.take_backs.values()):
             adjustment = book.adjustments[back.id]
-            if book.flight is None and now_ns >= back.next_ns and book.waiting_change(adjustment.name) is None:
+            if back.id in book.take_backs and now_ns >= back.next_ns and not book.why_busy(adjustment.name):
                 self._tick(book, adjustment, back, now_ns)
 
     def _tick(self, book: RunBook, adjustment: Adjustment, back: TakeBack, now_ns: int) -> None:
@@ -87,9 +102,7 @@ class TakeBacks:
                 self._never_taken_back(book, adjustment, back, now_ns)
         elif back.only_if_split:
             if values.is_complete:
-                back.only_if_split = False
-                if not _are_split(values, adjustment):
-                    del book.take_backs[back.id]
+                _confirm(book, adjustment, back, values)
         elif _all_have(values, adjustment):
             self.end(book, back, now_ns, back.why)
         else:
@@ -200,17 +213,41 @@ class TakeBacks:
         return offered
 
 
+def _confirm(book: RunBook, adjustment: Adjustment, back: TakeBack, values: RunValues) -> None:
+    """Drop what is no longer to be taken back after a restart; if it is, drop later failures of the same value."""
+    if book.is_repaired(adjustment.name):
+        del book.take_backs[back.id]
+        return
+    back.only_if_split = False
+    if _are_split(values, adjustment):
+        for each in list(book.take_backs.values()):
+            if each.only_if_split and book.adjustments[each.id].name == adjustment.name:
+                del book.take_backs[each.id]
+    elif not _all_have(values, adjustment):
+        del book.take_backs[back.id]
+
+
 def _is_to_be_repaired(book: RunBook, failed: Adjustment) -> bool:
     """Return True if a change has split the ranks and, as far as is stored, nothing has ended their repair."""
     last = [each.what for each in failed.decisions[-2:]]
-    if failed.inverse_of or last not in (["offer", "fail"], ["commit", "fail"]):
+    if last not in (["offer", "fail"], ["commit", "fail"]):
         return False
-    failed_ns = failed.decisions[-1].time_ns
+    if failed.inverse_of:
+        change = book.adjustments.get(failed.inverse_of)
+        if change is None or change.state not in _CAN_BE_UNDONE:
+            return False
+    taken_back, failed_ns = failed.inverse_of or failed.id, failed.decisions[-1].time_ns
     for each in book.adjustments.values():
         made_equal = each.name == failed.name and (applied_ns(each) or 0) >= failed_ns
-        if made_equal or (each.inverse_of == failed.id and _ended_by_a_person(each)):
+        is_later = each.inverse_of == taken_back and each.changed_ns >= failed_ns
+        if made_equal or (is_later and _ended_by_a_person(each)):
             return False
     return True
+
+
+def _tries(book: RunBook, taken_back: str) -> int:
+    """Return how often it was tried before a restart; one more try is always left."""
+    return min(sum(each.inverse_of == taken_back for each in book.adjustments.values()), TRIES - 1)
 
 
 def _ended_by_a_person(inverse: Adjustment) -> bool:

@@ -18,7 +18,7 @@ from flyball_collector.advice.situation import Situation
 from flyball_collector.diagnosis.active_conditions import place_of
 from flyball_collector.diagnosis.conditions import Conditions
 from flyball_collector.diagnosis.event import Event
-from flyball_collector.diagnosis.health.host_reports import quoted
+from flyball_collector.diagnosis.health.kill_cause import concerns_only_others
 from flyball_collector.diagnosis.runs.remaining_time import total_steps
 from flyball_collector.diagnosis.runs.run_view import Runs, RunView
 from flyball_collector.diagnosis.subject import Subject
@@ -155,15 +155,8 @@ def _events(conditions: Conditions, run: str, hosts: Iterable[str], gpus: set[st
         event
         for event in events
         if event.subject.run in ("", run) and (not event.subject.gpu or event.subject.gpu in gpus)
-        if not _at_the_limit_of_others(event, run)
+        if not concerns_only_others(event.kind.name, event.evidence, event.because, run)
     )
-
-
-def _at_the_limit_of_others(event: Event, run: str) -> bool:
-    """Return True for a kill at the limit of a control group, unless its sentence names a process of this run."""
-    if event.kind.name != "oom_kill" or event.evidence.get("limit_of_a_group") != 1:
-        return False
-    return f"run {quoted(run, 60)}" not in event.because
 
 
 def _by_kind(events: Iterable[Event]) -> dict[str, tuple[Event, ...]]:

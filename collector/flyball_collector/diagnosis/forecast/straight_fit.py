@@ -35,6 +35,12 @@ REST_RANGE, REST_SPREADS = 0.12, 4.0
 WIDTH = 3.0
 """Standard errors in each bound of the slope. Student's t for a handful of points is wider than the normal one."""
 
+STEEPER = 1.15
+"""A growth may have been so much steeper at its beginning than its line. What it rose beyond that was a jump before the
+growth, which says nothing about its end: a service that collects its garbage at another level than before, for
+example.
+"""
+
 MODEL = 0.04
 """The error of a slope, as a share of it, that remains on a line that only looks straight."""
 
@@ -45,8 +51,10 @@ class StraightFit(NamedTuple):
     points: Places  # readings of the growth
     rested: Flags  # it began from a rest
     base: Floats  # use at its beginning
-    gain: Floats
+    gain: Floats  # without a jump at its beginning
     room: Floats  # left of the capacity, by the fitted line
+    expected: Floats  # use, by the fitted line
+    spread: Floats  # of single readings
     span: Floats  # seconds
     slope: Floats  # share of the capacity a second
     slope_low: Floats
@@ -194,15 +202,17 @@ def _found(
     columns = np.arange(values.shape[1])
     base = values[begin, columns]
     noise = np.fmax(spread, pieces.away * np.sqrt(line.points / PIECES))  # scatter that does not average out counts
-    room = np.maximum(1 - (line.value + line.slope * (now - line.time)), 0.0)
+    expected = line.value + line.slope * (now - line.time)
+    room = np.maximum(1 - expected, 0.0)
     error = WIDTH * noise / np.sqrt(line.power) + MODEL * line.slope
-    gain = 1 - room - base
+    span = now - times[begin, columns]
+    gain = np.fmin(1 - room - base, STEEPER * line.slope * span)
     places = np.arange(PIECES - 1) - (PIECES - 2) / 2
     turn = places @ pieces.rates / np.sum(places**2)
     unknown = np.full(values.shape[1], np.nan)
     return StraightFit(
         points=begin, rested=_rested(values, begin, base, gain, spread), base=base, gain=gain, room=room,
-        span=now - times[begin, columns], slope=line.slope, slope_low=line.slope - error,
+        expected=expected, spread=spread, span=span, slope=line.slope, slope_low=line.slope - error,
         slope_high=line.slope + error, left=room / line.slope,
         bend=1 + turn * (PIECES - 1) / 2 / pieces.mean, bend_error=pieces.error / pieces.mean,
         uneven=_uneven(pieces), uneven_fine=unknown, ragged=unknown,

@@ -47,6 +47,8 @@ class StraightRules:
     uneven_fine: float = 0.11
     ragged: float = 0.2  # of single readings
     ragged_slots: float = 0.06
+    behind: float = 0.1  # use below the line, as a share of the growth: growth that has just come to rest …
+    behind_spreads: float = 2.0  # … or as a multiple of the spread of the readings
 
 
 RULES = StraightRules()
@@ -81,13 +83,12 @@ class StraightGrowth:
         rows = rows[use[rows] - newest.lowest(rows) >= least[rows]]
         for some in _parts(rows):
             part = newest.last(newest.slots, some)
-            yield self._fit(
-                some, part.times, part.high.astype(np.float64), self.rules.readings, self.rules.ragged, least_span, now
-            )
+            values = part.high.astype(np.float64)
+            yield self._fit(some, part.times, values, use, self.rules.readings, self.rules.ragged, least_span, now)
         for ring in rings:
             if ring.period <= LONGEST_PERIOD:
                 for some in _parts(self._candidates(ring, use, judged, room, least)):
-                    yield self._fit_ring(ring, some, interval[some], least_span, now)
+                    yield self._fit_ring(ring, some, use, interval[some], least_span, now)
 
     def _candidates(self, ring: MinMaxRing, use: Floats, judged: Flags, room: Floats, least: Floats) -> Places:
         """Return the rows that grew enough within a ring, and recently fast enough."""
@@ -98,19 +99,20 @@ class StraightGrowth:
         return rows[~(recently < 0.5 * RECENT * ring.period * room[rows] / self.rules.horizon_seconds)]
 
     def _fit_ring(
-        self, ring: MinMaxRing, rows: Places, interval: Floats, least_span: Floats, now: float
+        self, ring: MinMaxRing, rows: Places, use: Floats, interval: Floats, least_span: Floats, now: float
     ) -> StraightForecast:
         """Fit the complete slots of a ring, each by the middle of its lows and highs at the middle of its time."""
         part = ring.last(0, rows, skip=1)
         times = part.times[:, None] - np.maximum(ring.period - interval, 0.0) / 2
         middle = (part.low.astype(np.float64) + part.high) / 2
         slots = self.rules.slots * 2 // 3 if ring.period >= MINUTE else self.rules.slots
-        return self._fit(rows, times, middle, slots, self.rules.ragged_slots, least_span, now)
+        return self._fit(rows, times, middle, use, slots, self.rules.ragged_slots, least_span, now)
 
     def _fit(
-        self, rows: Places, times: Floats, values: Floats, points: int, ragged: float, least_span: Floats, now: float
-    ) -> StraightForecast:
-        """Return the rows whose growth is straight and near its end."""
+        self, rows: Places, times: Floats, values: Floats, use: Floats, points: int, ragged: float, least_span: Floats,
+        now: float,
+    ) -> StraightForecast:  # fmt: skip
+        """Return the rows whose growth is straight, near its end and has not come to rest."""
         if len(values) <= points:
             return StraightForecast(rows[:0], straight_fit(np.zeros((4, 0)), np.zeros((4, 0)), 0.0))
         some = may_have_grown(values, points)  # most rows only scatter
@@ -128,6 +130,8 @@ class StraightGrowth:
                 & (fit.bend_error <= rules.error)
                 & (fit.uneven <= rules.uneven)
             )
+            near = np.fmax(rules.behind * fit.gain, rules.behind_spreads * fit.spread)
+            holds &= fit.expected - use[rows] <= near
             holds &= (fit.ragged <= ragged) & ~(fit.uneven_fine > rules.uneven_fine)
         return StraightForecast(rows[holds], StraightFit._make(each[holds] for each in fit))
 

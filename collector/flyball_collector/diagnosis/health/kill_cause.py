@@ -1,6 +1,7 @@
 """Decides whose memory ran out when the kernel killed a process, and writes the sentence of the condition."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -62,6 +63,13 @@ def infer(available: Floats, total: float, scanned: float) -> KillCause:
     if least < (1 - FULL) * total:
         return KillCause(KillLimit.HOST, 0.8, free_bytes=least, inferred=True)
     return KillCause(KillLimit.UNKNOWN, SURE, free_bytes=least)
+
+
+def concerns_only_others(kind: str, evidence: Mapping[str, float], because: str, run: str) -> bool:
+    """Return True for a kill at the limit of a control group, unless its sentence names a process of this run."""
+    if kind != "oom_kill" or evidence.get("limit_of_a_group") != 1:
+        return False
+    return f"run {quoted(run, 60)}" not in because
 
 
 def sentence(cause: KillCause, kills: float) -> str:

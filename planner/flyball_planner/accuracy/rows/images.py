@@ -3,6 +3,7 @@
 import re
 
 from flyball_planner.accuracy.result import Unsuited
+from flyball_planner.accuracy.rows.vocabulary import words
 from flyball_planner.accuracy.tables import RowConfiguration
 from flyball_planner.models.cost import ModelCost
 from flyball_planner.models.families import model_cost
@@ -20,10 +21,15 @@ def image_size(configuration: RowConfiguration) -> int | None:
     return int(found[1]) if found else None
 
 
+def planar(configuration: RowConfiguration) -> bool:
+    """Return True if a row's images are stored with channels first. NVIDIA's own trainings store channels last."""
+    return "nchw" in words(configuration, "precision", "framework")
+
+
 def image_model(configuration: RowConfiguration) -> ModelCost:
     """Return a published network by its name."""
     name = re.sub(r" v1\.5$", "", configuration["model"])  # the position of the stride: same parameters and maps
     try:
-        return model_cost(name, {"image": image_size(configuration)})
+        return model_cost(name, {"image": image_size(configuration), "channels_last": not planar(configuration)})
     except UnknownName as unknown:
         raise Unsuited(f"{configuration['model']} is not a known network") from unknown

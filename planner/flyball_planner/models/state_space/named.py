@@ -27,9 +27,15 @@ CONFIGURATIONS: Mapping[str, Mapping[str, object]] = {
         "tie_word_embeddings": False,
     },
     "jamba-v0.1": {"model_type": "jamba"},
+    "jamba-1.5-mini": {"model_type": "jamba"},
+    "jamba-1.5-large": {
+        "model_type": "jamba", "hidden_size": 8192, "intermediate_size": 24576, "num_hidden_layers": 72,
+        "num_attention_heads": 64, "num_key_value_heads": 8,
+    },
 }  # fmt: skip
 """Sources: config.json of state-spaces/mamba-*, state-spaces/mamba2-*, mistralai/Mamba-Codestral-7B-v0.1,
-tiiuae/falcon-mamba-7b and ai21labs/Jamba-v0.1. A head of Mamba-2 has 64 of the 2 × hidden channels."""
+tiiuae/falcon-mamba-7b, ai21labs/Jamba-v0.1 and AI21-Jamba-1.5-Mini and -Large. A head of Mamba-2 has 64 of the
+2 × hidden channels."""
 
 
 MODEL_TYPES = frozenset({"mamba", "falcon_mamba", "mamba2", "jamba", "bamba"})
@@ -43,5 +49,6 @@ def is_state_space(config: Mapping[str, object]) -> bool:
 
 def named_configuration(name: str) -> Mapping[str, object] | None:
     """Return the configuration of a well-known model, ignoring case, an owner before "/" and "-hf"."""
-    plain = name.rsplit("/", 1)[-1].casefold().removesuffix("-hf").replace("_", "-")
+    bare = name.rsplit("/", 1)[-1].strip().casefold().removesuffix("-hf").removeprefix("ai21-")
+    plain = bare.replace("_", "-").replace(" ", "-")
     return CONFIGURATIONS.get(plain)

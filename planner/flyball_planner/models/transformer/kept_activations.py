@@ -2,6 +2,7 @@
 gated blocks, grouped keys, flash attention, latent attention and experts)."""
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from flyball_planner.models.transformer.layers import LayerGroup, usual_layer
 from flyball_planner.models.transformer.shape import Experts, NormKind, TransformerKind, TransformerShape
@@ -36,6 +37,17 @@ class KeptBytes(Struct, frozen=True):
         return self.entering + self.inputs + self.inner + self.scores + self.experts
 
 
+class _Stored(Struct, frozen=True):
+    """The widths in which a layer stores numbers, and whether light checkpointing leaves some out."""
+
+    width: float  # bytes of a number
+    inputs: float  # the same of a product's input, of which Transformer Engine keeps the 8-bit copy
+    light: bool = False
+
+
+SIXTEEN_BITS = _Stored(2.0, 2.0)
+
+
 def kept_bytes(
     shape: TransformerShape,
     sequence: int,
@@ -44,19 +56,26 @@ def kept_bytes(
     attention: Attention = Attention.FLASH,
     number_bytes: float = 2.0,
     fused_norms: bool = True,
+    input_bytes: float | None = None,
+    light: bool = False,
 ) -> KeptBytes:
-    """Return the bytes of one layer and sample by part; `number_bytes` is the width of activations."""
+    """Return the bytes of one layer and sample by part; `number_bytes` is the width of activations.
+
+    `input_bytes` is the width in which products keep their inputs, if it is another. `light` leaves out what light
+    checkpointing recomputes.
+    """
+    stored = _Stored(number_bytes, number_bytes if input_bytes is None else input_bytes, light)
     group = group or usual_layer(shape)
     attentions = 2 if group.cross else 1
     copied = not fused_norms and shape.norm is NormKind.RMS
     scores = shape.heads * sequence * (2 * number_bytes + MASK_BYTES if shape.dropout else number_bytes)
     return KeptBytes(
         entering=sequence * _entering(shape, group, number_bytes, NORM_COPIES_BYTES if copied else 0.0),
-        inputs=sequence * shape.hidden * number_bytes * _inputs(shape, group),
-        inner=sequence * _inner(shape, group, number_bytes, HEAD_NORM_COPIES_BYTES if copied else 0.0),
+        inputs=0.0 if light else sequence * shape.hidden * stored.inputs * _inputs(shape, group),
+        inner=sequence * _inner(shape, group, stored, HEAD_NORM_COPIES_BYTES if copied else 0.0),
         scores=sequence * scores * attentions if attention is Attention.MATERIALISED else 0.0,
         boundary=sequence * shape.hidden * number_bytes,
-        experts=sequence * _routed(shape, shape.experts, number_bytes) if shape.experts and group.experts else 0.0,
+        experts=sequence * _routed(shape, shape.experts, stored) if shape.experts and group.experts else 0.0,
     )
 
 
@@ -84,10 +103,10 @@ def kept_bytes_autocast(
     return KeptBytes(
         entering=sequence * shape.hidden * (norms * WIDE_BYTES + masks),
         inputs=sequence * shape.hidden * 2.0 * casts,
-        inner=sequence * _inner(shape, group, 2.0, HEAD_NORM_COPIES_BYTES if copied else 0.0),
+        inner=sequence * _inner(shape, group, SIXTEEN_BITS, HEAD_NORM_COPIES_BYTES if copied else 0.0),
         scores=sequence * scores * attentions if attention is Attention.MATERIALISED else 0.0,
         boundary=sequence * shape.hidden * WIDE_BYTES,
-        experts=sequence * _routed(shape, shape.experts, 2.0) if shape.experts and group.experts else 0.0,
+        experts=sequence * _routed(shape, shape.experts, SIXTEEN_BITS) if shape.experts and group.experts else 0.0,
     )
 
 
@@ -136,35 +155,49 @@ def _blocks(group: LayerGroup) -> int:
     return 3 if group.cross else 2
 
 
-def _inner(shape: TransformerShape, group: LayerGroup, number_bytes: float, norm_copies_bytes: float) -> float:
+def _inner(shape: TransformerShape, group: LayerGroup, stored: _Stored, norm_copies_bytes: float) -> float:
     """Return the bytes per token inside attention and inside everything but routed experts."""
-    attention = _attention_numbers(shape) * (2 if group.cross else 1)
+    attention = _attention(shape, stored) * (2 if group.cross else 1)
     shared = shape.experts.shared_ffn if shape.experts else 0
-    block = _feed_forward_numbers(shape, shared if group.experts else shape.ffn)
+    block = _feed_forward(shape, shared if group.experts else shape.ffn, replace(stored, light=False))
     normed = (shape.heads + shape.kv_heads) * shape.head_dim if shape.query_key_norm else 0
-    return (attention + block) * number_bytes + normed * norm_copies_bytes
+    return attention + block + normed * norm_copies_bytes
 
 
-def _attention_numbers(shape: TransformerShape) -> float:
-    """Return queries, keys, values and the output product's input per token; for latent attention the compressed
-    ones."""
+def _attention(shape: TransformerShape, stored: _Stored) -> float:
+    """Return the bytes per token of queries, keys, values and the output product's input; for latent attention also
+    the compressed ones, from which light checkpointing computes queries, keys and values again.
+
+    The attention's own backward pass needs its output in its own width, so a narrower input is a second copy.
+    """
+    copied = stored.inputs if stored.inputs < stored.width else 0.0
     if shape.latent:
         latent = shape.latent
-        compressed = 2 * (latent.query_rank + latent.key_value_rank)  # before and after their norms
+        compressed = (latent.query_rank + latent.key_value_rank) * stored.width  # before their norms
+        left = shape.heads * latent.value_dim * (stored.width + copied)
+        if stored.light:
+            return compressed + left
+        normed = (latent.query_rank + latent.key_value_rank) * stored.inputs
         width = latent.plain_dim + latent.rotary_dim
-        return compressed + shape.heads * (2 * width + 2 * latent.value_dim)
+        return compressed + normed + left + shape.heads * (2 * width + latent.value_dim) * stored.width
     plain = 2 * (shape.heads + shape.kv_heads) * shape.head_dim
-    normed = (shape.heads + shape.kv_heads) * shape.head_dim if shape.query_key_norm else 0
-    return plain + normed
+    normed_numbers = (shape.heads + shape.kv_heads) * shape.head_dim if shape.query_key_norm else 0
+    return (plain + normed_numbers) * stored.width + shape.heads * shape.head_dim * copied
 
 
-def _feed_forward_numbers(shape: TransformerShape, width: int) -> float:
-    """Return gate, up, activated gate and their product, or the activation's input and output."""
-    return (4 if shape.gated else 2) * width
+def _feed_forward(shape: TransformerShape, width: int, stored: _Stored) -> float:
+    """Return the bytes per token of gate, up, activated gate and their product, or of the activation's input and
+    output; light checkpointing only stores what enters the activation."""
+    if stored.light:
+        return (2 if shape.gated else 1) * width * stored.width
+    return width * ((3 if shape.gated else 1) * stored.width + stored.inputs)
 
 
-def _routed(shape: TransformerShape, experts: Experts, number_bytes: float) -> float:
-    """Return the bytes of routed tokens: each enters and leaves each of its experts as a separate copy."""
-    copies = 2 * shape.hidden
+def _routed(shape: TransformerShape, experts: Experts, stored: _Stored) -> float:
+    """Return the bytes of routed tokens: each enters and leaves each of its experts as a separate copy.
+
+    Where the activation is recomputed, it also applies the router's weights, so that nothing needs what leaves.
+    """
+    copies = shape.hidden * (stored.inputs + (0.0 if stored.light else stored.width))
     scores = 2 * experts.count * 4.0  # the router's logits and probabilities in fp32
-    return experts.active * (copies + _feed_forward_numbers(shape, experts.ffn)) * number_bytes + scores
+    return experts.active * (copies + _feed_forward(shape, experts.ffn, stored)) + scores

@@ -14,9 +14,26 @@ from flyball_planner.models.transformer.shape import TransformerShape
 from flyball_reports.errors import UnknownName
 
 VARIANTS = frozenset(
-    {"instruct", "chat", "it", "hf", "pt", "uncased", "squad", "4k", "8k", "128k", "1124", "0425", "0325"}
+    {
+        "instruct",
+        "chat",
+        "it",
+        "hf",
+        "pt",
+        "base",
+        "meta",
+        "uncased",
+        "squad",
+        "4k",
+        "8k",
+        "128k",
+        "1124",
+        "0425",
+        "0325",
+    }
 )
-"""Parts of names that do not change the shape: further training, longer context, case, a date."""
+"""Parts of names that do not change the shape: further training, longer context, an owner, case, a date."""
+DATED = r"2[3-9](0[1-9]|1[0-2])"  # year and month, as in Mistral's names
 
 
 class NamedModel(msgspec.Struct, frozen=True):
@@ -36,7 +53,8 @@ def named_shape(name: str) -> TransformerShape:
 def find_named(name: str) -> NamedModel:
     """Return a well-known model by any of its names."""
     known = _by_name()
-    essential = "".join(part for part in re.split(r"[-_ ]", name.rsplit("/", 1)[-1]) if part.casefold() not in VARIANTS)
+    parts = re.split(r"[-_ ]", _bare(name).casefold())
+    essential = "".join(part for part in parts if part not in VARIANTS and not re.fullmatch(DATED, part))
     for plain in (_plain(name), _plain(essential)):
         if plain in known:
             return known[plain]
@@ -50,7 +68,12 @@ def shape_names() -> tuple[str, ...]:
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9.]", "", name.rsplit("/", 1)[-1].casefold())
+    return re.sub(r"[^a-z0-9.]", "", _bare(name).casefold())
+
+
+def _bare(name: str) -> str:
+    """Return a name without its owner; in ViT-L/16 the number is the size of a patch."""
+    return re.sub(r"/(?=\d+$)", "-", name).rsplit("/", 1)[-1]
 
 
 @cache

@@ -12,7 +12,13 @@ import pytest
 
 from flyball_agent.probes.probe import Absent, Denied, ProbeSample
 from flyball_agent.probes.testing import broken_rules, values_by_name
-from flyball_agent.probes.training.probe import TrainingProbe
+from flyball_agent.probes.training.probe import (
+    SAMPLES_A_SECOND,
+    STEADY_A_SECOND,
+    STEADY_SAMPLES,
+    SamplingPace,
+    TrainingProbe,
+)
 from tests.agent.probes.training.children import SPINS, WAITS_FOR_PIPE, child, wait_until
 from tests.agent.probes.training.test_search import Machine
 
@@ -117,6 +123,17 @@ def test_values_never_fall_while_processes_come_and_go() -> None:
             wait_until(lambda: value(probe.read(), "training_run_seconds_total") > sum(seconds[-1:]) + 0.02)
             seconds.append(value(probe.read(), "training_run_seconds_total"))
     assert 0 < seconds[0] < seconds[1]
+
+
+def test_fewer_samples_are_taken_while_all_find_the_same() -> None:
+    """The first sample that finds something else, and another process, bring the usual pace back."""
+    pace = SamplingPace()
+    paces = []
+    for found in ([["", "poll"]] * (STEADY_SAMPLES + 1), [["", "disk"]], [[""]] * (STEADY_SAMPLES + 1)):
+        for each in found:
+            pace.note(each)
+        paces.append(pace.samples_a_second)
+    assert paces == [STEADY_A_SECOND, SAMPLES_A_SECOND, STEADY_A_SECOND]
 
 
 def test_samples_are_taken_between_the_readings() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from flyball_agent.probes.testing import write_tree
-from flyball_agent.probes.training.process import HIDDEN_READINGS, WatchedProcess
+from flyball_agent.probes.training.process import HIDDEN_READINGS, WatchedProcess, children_of
 from tests.agent.probes.training.children import (
     SPINS,
     WAITS_FOR_PIPE,
@@ -101,7 +101,7 @@ def test_an_ended_process_uses_nothing() -> None:
         watched.read(1.0)
         watched.read(1.0)
     assert watched.read(1.0) is None
-    assert (watched.sample(), watched.children(), watched.links(10)) == ("", [], [])
+    assert (watched.sample(), children_of(PROC, process.pid), watched.links(10)) == ("", [], [])
 
 
 def test_if_functions_are_hidden_the_state_distinguishes_disks(tmp_path: Path) -> None:

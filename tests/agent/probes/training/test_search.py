@@ -1,12 +1,22 @@
 """Tests of the search for trainings in a tree of process files."""
 
 import os
+import shutil
 import tracemalloc
 from pathlib import Path
 
 import pytest
 
-from flyball_agent.probes.training.search import IDLE_SECONDS, LONGEST_PAUSE, TrainingSearch, is_collector, pause_of
+from flyball_agent.probes.training.search import (
+    EXAMINED_A_SEARCH,
+    IDLE_SECONDS,
+    LIST_EVERY,
+    LONGEST_PAUSE,
+    MOST_NEW,
+    TrainingSearch,
+    is_collector,
+    pause_of,
+)
 
 TICKS = os.sysconf("SC_CLK_TCK")
 TORCH = "7f00-7f01 r-xp 00000000 08:01 1 /usr/lib/python3/dist-packages/torch/lib/libtorch_cpu.so\n"
@@ -136,6 +146,57 @@ def test_a_process_that_took_over_an_id_is_another_one(tmp_path: Path) -> None:
     assert machine.found() == [20]
     machine.run(20, 9.0, NO_LIBRARY, started=900)
     assert machine.found() == []
+
+
+class OwnMachine(Machine):
+    """A `/proc` that shows this process, and which id was given out last."""
+
+    def __init__(self, proc: Path) -> None:
+        super().__init__(proc)
+        self.search = TrainingSearch(proc)
+        (proc / "self").symlink_to(str(os.getpid()))
+
+    def start(self, pid: int, *, process: int | None = None, counted: bool = True) -> None:
+        """Run a process, or another thread of one; `counted`: its id is the newest one."""
+        self.run(pid, 9.0)
+        (self.proc / str(pid) / "status").write_text(f"Name:\tpython\nTgid:\t{process or pid}\nPid:\t{pid}\n")
+        if counted:
+            (self.proc / "loadavg").write_text(f"0.5 0.5 0.5 1/100 {pid}\n")
+
+
+def test_new_processes_are_found_by_their_ids(tmp_path: Path) -> None:
+    """Between two lists of all processes only new ids are tried; threads have ids, too, and are left out."""
+    machine = OwnMachine(tmp_path)
+    machine.start(20)
+    assert machine.found() == [20]
+    machine.start(30)
+    machine.start(31, process=30)
+    assert machine.found() == [20, 30]
+    machine.start(40, counted=False)
+    assert machine.found() == [20, 30]
+    for ended in ("30", "31"):
+        shutil.rmtree(tmp_path / ended)
+    assert machine.found() == [20]
+    assert [40 in machine.found() for _ in range(LIST_EVERY)].index(True) > 5
+
+
+@pytest.mark.parametrize("newest", [40 + 2 * MOST_NEW, 10])
+def test_many_new_ids_are_a_reason_to_list_all_processes(tmp_path: Path, newest: int) -> None:
+    """Also ids that begin again after the largest one."""
+    machine = OwnMachine(tmp_path)
+    machine.start(40)
+    machine.found()
+    machine.start(7)
+    (tmp_path / "loadavg").write_text(f"0.5 0.5 0.5 1/100 {newest}\n")
+    assert machine.found() == [7, 40]
+
+
+def test_processes_that_were_not_looked_at_have_their_turn(tmp_path: Path) -> None:
+    """So many processes that they need two searches are all found, although none of them is new."""
+    machine = OwnMachine(tmp_path)
+    for pid in range(2000, 2002 + EXAMINED_A_SEARCH):
+        machine.start(pid)
+    assert [len(machine.found()) for _ in range(2)] == [EXAMINED_A_SEARCH, EXAMINED_A_SEARCH + 2]
 
 
 def test_processes_that_end_raise_no_error(tmp_path: Path) -> None:

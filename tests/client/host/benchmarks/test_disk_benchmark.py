@@ -8,7 +8,7 @@ import pytest
 
 from flyball.host.benchmarks import disk_benchmark
 from flyball.host.benchmarks.benchmark_names import BenchmarkFailed
-from flyball.host.benchmarks.disk_benchmark import DiskTimes, measure_disk
+from flyball.host.benchmarks.disk_benchmark import IN_MEMORY, DiskTimes, measure_disk
 from flyball.host.hardware_parts import DiskSpeed
 from tests.client.profiling.disks import needs_a_disk
 
@@ -102,3 +102,5 @@ def test_a_file_system_without_direct_operations_is_measured_through_the_cache()
         pytest.skip("the file system in memory is not there or too small")
     found = measure_disk(folder, most_bytes=16 * MEBIBYTE, times=QUICK)
     assert all(rate > 0 for rate in rates(found))
+    known = measure_disk(folder, most_bytes=16 * MEBIBYTE, times=QUICK, in_memory=True)
+    assert (known.direct, known.note) == (False, IN_MEMORY)

@@ -74,9 +74,21 @@ def test_a_wrong_url_is_a_reason(url: str) -> None:
         measure_mongo(url)
 
 
-def test_passwords_are_not_shown() -> None:
-    """The server's name is that without user and password."""
-    assert shown_server("mongodb://user:secret@db1:27017,db2:27017/?replicaSet=r") == "db1:27017,db2:27017"
+@pytest.mark.parametrize(
+    "user", ["", "user:secret@", "user:sec/ret@", "user:sec?ret@", "user:sec#ret@", "user:s@cret@"]
+)
+def test_passwords_are_not_shown(user: str) -> None:
+    """The server's name is that without user and password, even if these are not escaped."""
+    assert shown_server(f"mongodb://{user}db1:27017,db2:27017/?replicaSet=r") == "db1:27017,db2:27017"
+    assert shown_server("nothing") == "the URL of MongoDB"
+
+
+def test_a_password_that_is_not_escaped_is_refused_before_any_connection() -> None:
+    """Its beginning would be taken for a host and a port, and shown."""
+    with pytest.raises(BenchmarkFailed) as failed:
+        measure_mongo("mongodb://user:123/secret@127.0.0.1:1")
+    assert str(failed.value).startswith("127.0.0.1:1: user name and password must be escaped in a URL")
+    assert "123" not in str(failed.value)
 
 
 def test_documents_are_those_of_a_learner() -> None:

@@ -5,7 +5,7 @@ import pytest
 from flyball.host.benchmarks.benchmark_names import BenchmarkFailed
 from flyball.host.benchmarks.memory_benchmark import MEBIBYTE, MOST_BYTES, array_bytes, measure_memory
 from flyball.host.benchmarks.pattern_counting import count_patterns
-from flyball.host.benchmarks.processor_benchmark import measure_processor
+from flyball.host.benchmarks.processor_benchmark import measure_processor, seconds_of_product
 
 
 def test_bandwidths_are_plausible_and_the_arrays_exceed_the_cache() -> None:
@@ -50,3 +50,10 @@ def test_patterns_are_counted_under_their_names() -> None:
     names = count_patterns(["a", "b"] * 5 + ["c"], 2, counts)
     assert (len(names), len(set(names))) == (6, 2)
     assert sorted(counts.values()) == [1, 5]
+
+
+def test_with_a_quota_products_on_all_cpus_do_not_count_alone() -> None:
+    """In a container with 2 CPUs of 64, four products take 1 ms each, and the next one waits for 96 ms."""
+    spent = [0.001, 0.001, 0.001, 0.001, 0.096] * 6
+    assert seconds_of_product(spent, quota=True) == pytest.approx(0.02)
+    assert seconds_of_product(spent, quota=False) == 0.001

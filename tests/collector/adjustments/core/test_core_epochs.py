@@ -196,8 +196,9 @@ def test_a_rank_that_waits_for_an_epoch_gets_no_more_commits() -> None:
     case.messages()
     case.declare(0, workers(), micro_batch(), THROTTLE, step=waiting.at_step)
     assert len(case.messages("commit")) == 1
-    case.wait(600)
-    case.declare(0, workers(), micro_batch(), THROTTLE, step=waiting.at_step + 1200)
+    for _ in range(20):
+        case.wait(30, every=30)
+        case.declare(0, workers(), micro_batch(), THROTTLE, step=waiting.at_step + 1200)
     assert case.messages("commit") == []
 
 
@@ -220,6 +221,26 @@ def test_a_rank_whose_last_word_was_lost_repeats_it_within_an_hour() -> None:
     case.answer(waiting, 0, "aborted", reason="loader_gone")
     assert case.state(waiting) is AdjustmentState.ABORTED
     assert case.ask(1, "workers").state is AdjustmentState.OFFERED
+
+
+@pytest.mark.parametrize("lost", ["agent", "collector"])
+def test_a_rank_whose_host_is_back_repeats_its_last_word_at_once(lost: str) -> None:
+    """An answer may have been lost with an agent or a collector that restarted: the value is not blocked for it."""
+    case = run_of_two()
+    waiting = committed(case)
+    case.answer(waiting, 1, "aborted", reason="loader_gone")
+    if lost == "agent":
+        case.core.host_lost("node-0", case.now)
+    else:
+        case.core = AdjustmentCore(AUTO, lambda: "0" * 16)
+        case.core.load([waiting], [], case.now)
+    case.messages()
+    case.wait(5)
+    case.declare(0, workers(), micro_batch(), THROTTLE, step=waiting.at_step + 1200)
+    assert [host for host, _ in case.messages("commit")] == ["node-0"]
+    case.wait(100)
+    case.declare(0, workers(), micro_batch(), THROTTLE, step=waiting.at_step + 1400)
+    assert case.messages("commit") == []
 
 
 def test_throttling_does_not_end_a_measurement() -> None:

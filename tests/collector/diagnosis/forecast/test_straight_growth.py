@@ -5,7 +5,10 @@ import pytest
 from numpy.typing import NDArray
 
 from flyball_collector.diagnosis.event import State
+from flyball_collector.diagnosis.forecast.memory import MemoryExhaustion
+from flyball_collector.diagnosis.forecast.settings import ForecastSettings
 from flyball_collector.diagnosis.forecast.straight_fit import straight_fit
+from flyball_collector.diagnosis.forecast.testing import ArrayView, Machines
 from flyball_collector.diagnosis.kinds import Severity
 from tests.benchmarks.straight_ramps import METRICS, first_events, holds, ramps
 from tests.collector.diagnosis.forecast.test_memory import noise, play
@@ -71,3 +74,21 @@ def test_a_warm_up_bends() -> None:
     assert fit.bend[0] < 0.85
     assert fit.bend[1] == pytest.approx(1.0, abs=0.03)
     assert fit.rested.all()
+
+
+def test_a_sawtooth_that_moves_to_a_higher_level_raises_nothing() -> None:
+    """The jump is not part of the growth, and a tooth as high as those before ends as they did, at any time of it."""
+    teeth = 0.43 + 0.158 * (np.arange(200) % 19) / 18
+    for jump in range(150, 170):
+        use = np.concatenate([teeth[:jump], teeth[jump:] + 0.3]) + noise(200, 0.0005)
+        assert use.max() < 0.9
+        assert play(use) == []
+
+
+def test_a_rest_of_a_few_slots_ends_a_growth() -> None:
+    """A job that loaded in a few uneven pieces and rests at 91 % is not filling up, by readings of each minute."""
+    use = [0.42] * 30 + [0.081, 0.127, 0.187, 0.311, 0.484, 0.562, 0.568] + [0.913] * 30
+    machines, detector = Machines(1), MemoryExhaustion(ForecastSettings(), sparse_rules=None)
+    for number, value in enumerate(use):
+        view = ArrayView(machines, 1.7e9 + 60 * number, host={"memory_used_ratio": np.array([value])})
+        assert not any(claims.enters.any() for claims in detector.observe(view))

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball_planner.models.transformer.kept_activations import kept_bytes_per_layer
+from flyball_planner.models.transformer.kept_activations import kept_bytes, kept_bytes_per_layer
+from flyball_planner.models.transformer.layers import LayerGroup
 from flyball_planner.models.transformer.named_shapes import named_shape
 from flyball_planner.models.transformer.shape import TransformerKind, TransformerShape
 from flyball_planner.training import Attention, Checkpointing
@@ -43,6 +44,19 @@ def test_a_gated_layer_keeps_the_inputs_of_its_products(name: str) -> None:
     shape = named_shape(name)
     expected = shape.hidden * (12 + 4 * shape.kv_heads / shape.heads) + 8 * shape.ffn
     assert kept_bytes_per_layer(shape, 1) == pytest.approx(expected)
+
+
+def test_light_checkpointing_keeps_what_megatrons_modules_leave() -> None:
+    """Of an expert layer of DeepSeek-V3, recomputing norms, latent up-projections and experts' activations leaves the
+    norms' inputs, compressed attention, its output, a shared expert, and what enters experts and their activation."""
+    shape = named_shape("deepseek-v3")
+    expert = LayerGroup("expert layer", 58, experts=True, causal=True)
+    left = 2 * 7168 + (1536 + 512) + 128 * 128 + 4 * 2048 + 8 * (7168 + 2 * 2048)
+    kept = kept_bytes(shape, 1, expert, light=True)
+    assert kept.total == 2 * left + 2 * 256 * 4
+    narrow = kept_bytes(shape, 1, expert, light=True, input_bytes=1.0)
+    saved = 2048 + 8 * 7168 - 128 * 128  # inputs of products; attention also needs its output in 16 bits
+    assert kept.total - narrow.total == saved
 
 
 @pytest.mark.parametrize(

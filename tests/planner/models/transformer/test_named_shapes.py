@@ -29,6 +29,11 @@ def test_a_known_model_has_the_parameters_of_its_class(name: str) -> None:
         ("microsoft/Phi-3-mini-4k-instruct", "phi-3-mini"),
         ("Qwen3_30B_a3B", "qwen3-30b-a3b"),
         ("bert_large_squad", "bert-large"),
+        ("meta-llama/Meta-Llama-3-8B", "llama-3-8b"),
+        ("Qwen/Qwen3-8B-Base", "qwen3-8b"),
+        ("Ministral-8B-Instruct-2410", "ministral-8b"),
+        ("ViT-L/16", "vit-large-patch16-224"),
+        ("T5-XXL", "flan-t5-xxl"),
     ],
 )
 def test_spelling_does_not_matter(spelling: str, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Mixtral and Phi-3.5-MoE: experts in every layer."""
+"""Mixtral, Phi-3.5-MoE and Granite with experts: experts in every layer."""
 
 from msgspec.structs import replace
 
@@ -9,7 +9,16 @@ from flyball_planner.models.transformer.shape import Experts, Head, NormKind, Tr
 
 def _mixtral(settings: Settings) -> TransformerShape:
     shape = decoder(settings)
-    experts = Experts(settings.count("num_local_experts"), settings.count("num_experts_per_tok"), shape.ffn)
+    return replace(shape, experts=_experts(settings, shape.ffn))
+
+
+def _experts(settings: Settings, width: int) -> Experts:
+    return Experts(settings.count("num_local_experts"), settings.count("num_experts_per_tok"), width)
+
+
+def _granitemoe(settings: Settings) -> TransformerShape:
+    shape, shared = decoder(settings), settings.integer("shared_intermediate_size", 0)
+    experts = replace(_experts(settings, shape.ffn), shared=int(shared > 0), shared_ffn=shared)
     return replace(shape, experts=experts)
 
 
@@ -36,4 +45,9 @@ PHIMOE = ConfigFamily(
     ("phimoe",),
     _phimoe,
     {**MIXTRAL_8X7B, "vocab_size": 32064, "intermediate_size": 6400, "num_local_experts": 16},
+)
+GRANITE_MOE = ConfigFamily(
+    ("granitemoe", "granitemoeshared"),
+    _granitemoe,
+    {**MIXTRAL_8X7B, "num_key_value_heads": 32, "intermediate_size": 11008},
 )

@@ -22,7 +22,7 @@ def family_of(config: Mapping[str, object]) -> ConfigFamily:
     """Return the family of a configuration by its `model_type`, or else by the name of its class."""
     model_type = config.get("model_type")
     if isinstance(model_type, str) and model_type:
-        return _by_type(model_type)
+        return _by_type(model_type, config)
     classes = config.get("architectures")
     if isinstance(classes, list | tuple) and classes:
         return family_of_class(str(classes[0]))
@@ -39,9 +39,14 @@ def family_of_class(name: str) -> ConfigFamily:
     return known[stem]
 
 
-def _by_type(model_type: str) -> ConfigFamily:
+def _by_type(model_type: str, config: Mapping[str, object]) -> ConfigFamily:
     known = {name: family for family in _families() for name in family.model_types}
     if model_type not in known:
+        part = config.get("text_config")
+        language = part.get("model_type") if isinstance(part, Mapping) else None
+        if language in known:  # images or sound with a language model: LLaVA, Mistral 3, Qwen-VL …
+            found = f"its language model alone can be planned: pass the keys of its text_config ({language})"
+            raise UnknownName("model type", model_type, (), instead=found)
         raise UnknownName("model type", model_type, known, instead=INSTEAD)
     return known[model_type]
 
