@@ -114,7 +114,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, 7, ["H100"]])
-def test_hardware_that_is_no_name_is_refused(wrong: Any) -> None:
+def test_hardware_that_is_not_a_name_is_refused(wrong: Any) -> None:
     """Each function names what it expects, instead of an error of Python."""
     with pytest.raises(InputError, match="expected the name of a device"):
         plan(model="gpt2", hardware=wrong)
@@ -129,7 +129,7 @@ def test_a_machine_may_be_configured_by_its_name() -> None:
     assert configure("2xRTX 4090")[0].devices == 2
 
 
-def test_hours_that_are_no_number_are_refused() -> None:
+def test_hours_that_are_not_a_number_are_refused() -> None:
     """NaN is refused like a text."""
     with pytest.raises(InputError, match="samples must be a number, not nan"):
         recommend(samples=float("nan"), hours=1)  # type: ignore[arg-type]  # as untyped callers may pass

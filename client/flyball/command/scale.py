@@ -150,6 +150,10 @@ def _clear(found: "ScalingFit", targets: "Sequence[int]") -> "tuple[Section, ...
     )
 
 
+ENDLESS = 1000.0
+"""A range that is wider than this factor has a lower end only: its upper end is that of the worst law."""
+
+
 def _unclear(
     found: "ScalingFit",
     verdict: "ScalingVerdict",
@@ -160,11 +164,11 @@ def _unclear(
     from flyball_reports.figures import duration, spread
     from flyball_reports.section import ReportTable, Section
 
+    def words(low: float, high: float) -> str:
+        return f"{duration(low)} or more" if high > ENDLESS * low else f"{duration(low)} … {duration(high)}"
+
     largest = f"{found.largest:,.0f}"
-    ranges = tuple(
-        (f"{size:,}", f"{duration(each['low'])} … {duration(each['high'])}")
-        for size, each in ((size, _range(by_law, row)) for row, size in enumerate(targets))
-    )
+    ranges = tuple((f"{size:,}", words(**_range(by_law, row))) for row, size in enumerate(targets))
     laws = tuple((law, *(spread(each, duration) for each in forecasts)) for law, forecasts in by_law.items())
     heads = ("Law", *(f"{size:,}" for size in targets))
     return (

@@ -1,6 +1,7 @@
 """Specification files and other input files of the planning commands."""
 
 import errno
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ from flyball.command.errors import CommandError, WrongArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import BinaryIO
 
     from flyball_planner.calibration.measured_runs import MeasuredRuns
     from flyball_planner.specification.specification import Specification
@@ -103,21 +105,28 @@ def make_folder(path: Path, option: str = "--write") -> None:
 def bounded_text(path: Path) -> str:
     """Read a text file. Raise an error if it is endless or too large for what it should hold."""
     with path.open("rb") as file:
-        content = file.read(_MOST_BYTES + 1)
+        return _bounded(file)
+
+
+def _bounded(file: "BinaryIO") -> str:
+    content = file.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
         raise OSError(errno.EFBIG, f"larger than {_MOST_BYTES // 10**6} MB")
     return content.decode("utf-8")
 
 
+def _standard_input() -> str:
+    """Read the standard input; one that is closed is empty."""
+    return _bounded(sys.stdin.buffer) if sys.stdin is not None else ""
+
+
 def read_text(path: Path, hint: str = "`flyball examples` writes examples to start from") -> str:
     """Read a text file; `-` is the standard input. The hint is for a file that does not exist or is empty."""
-    import sys
-
     from flyball_reports.errors import read_fault
 
     name = "the standard input" if str(path) == "-" else str(path)
     try:
-        text = sys.stdin.buffer.read(_MOST_BYTES).decode() if str(path) == "-" else bounded_text(path)
+        text = _standard_input() if str(path) == "-" else bounded_text(path)
     except FileNotFoundError as error:
         raise WrongArgument(f"{read_fault(path, error)}; {hint}") from None
     except UnicodeDecodeError:

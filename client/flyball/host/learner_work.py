@@ -22,7 +22,7 @@ TOKEN_SHARE = 0.03
 chunks of 3 to 40 tokens relative to 15, fitted on random tokens of seeds 1 and 2 (right within 12 %)."""
 
 LARGEST = 1e18
-"""No data set has more samples. Larger numbers would not be exact as floats, or not be floats at all."""
+"""No data set has more samples. Much larger numbers would not be floats at all."""
 
 LONGEST_SHOWN = 40  # characters of a wrong value in a message
 USUAL_CHUNK = 15
@@ -132,9 +132,10 @@ def _is_real(value: object) -> TypeGuard[float]:
 
 def shown(value: object) -> str:
     """Return a value as Python shows it, but never a long one in full."""
-    if isinstance(value, int) and abs(value) > LARGEST:  # Python refuses to write very long ones
-        return "a larger one"
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to write integers of thousands of digits
+        return "one with thousands of digits"
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 

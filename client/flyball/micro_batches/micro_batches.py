@@ -248,7 +248,10 @@ class MicroBatches:
         self._batches += 1
         cuda = initialised_cuda()
         if self._batches == _FIXED_MEMORY_AT and cuda is not None and not use.gradients.is_pending:
-            fixed = cuda.memory_allocated() + missing_bytes(use.model, use.facts.parameters)
+            try:
+                fixed = cuda.memory_allocated() + missing_bytes(use.model, use.facts.parameters)
+            except Exception:  # noqa: BLE001  of parameters that have no size yet, for example: it stays unknown
+                return
             self._micro.set_fact("fixed_bytes", str(fixed))
 
 

@@ -187,14 +187,22 @@ ALL_DEVICES = "`flyball hardware` lists all; a hardware file or register_hardwar
 MISTYPED = 0.92  # share of equal letters above which a name is a known one with a letter wrong or two exchanged
 
 
+def _is_specific(name: str) -> bool:
+    """Return True if a name has a word of a model; the 2 of a DGX-2 is not one."""
+    found = words(name)
+    return not found <= NOISE - {"cpu", "processor"} and any(len(word) > 1 for word in found)
+
+
 def _only(name: str, index: Index) -> ComputeDevice:
     fitting = {
         each.name: each for reading in readings(name) for known, each in index.items() if reading and reading <= known
     }
+    if not _is_specific(name):
+        fitting = {}
     if len(fitting) > 1:
         raise SeveralDevices(name, fitting)
     if not fitting:
-        if words(name) <= NOISE - {"cpu", "processor"}:
+        if not _is_specific(name):
             raise UnknownName("device", name, (), instead=f"name its model, such as RTX 4090; {ALL_DEVICES}")
         known = [*(each.name for each in devices()), *profiles()]
         typed = nearest(name, known, least=MISTYPED)

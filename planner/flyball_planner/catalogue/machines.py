@@ -76,8 +76,17 @@ def _instance(name: str) -> Row | None:
 
 
 def _instance_name(name: str) -> str:
-    """Return a name of an instance type without Azure's prefix and remarks, as people write it."""
-    return name.partition(" (")[0].strip().casefold().removeprefix("standard_")
+    """Return a name of an instance type without Azure's prefix and remarks, as people write it.
+
+    What is priced per GPU keeps its remark: an HGX H100 has eight.
+    """
+    bare = name if "(per " in name else name.partition(" (")[0]
+    return bare.strip().casefold().removeprefix("standard_")
+
+
+def is_instance(name: str) -> bool:
+    """Return True if this is a cloud's instance type, which is a complete machine."""
+    return _instance(name) is not None
 
 
 def _linked(device: ComputeDevice, *, alone: bool) -> tuple[ComputeDevice, str]:

@@ -115,7 +115,8 @@ def _notes(run: EmittedRun) -> Iterator[str]:
     if run.schedule.optimizer not in DEEPSPEED:
         yield f"{NAME} has no optimizer {run.schedule.optimizer} in this file: pass yours, {schedule_words(run)}"
     if kept is not Checkpointing.NONE:
-        yield f"{NAME} does not turn on checkpointing: call model.gradient_checkpointing_enable() for {kept.value}"
+        whole = "" if kept is Checkpointing.FULL else f", which recomputes whole layers ({kept.value} in the plan)"
+        yield f"{NAME} does not turn on checkpointing: call model.gradient_checkpointing_enable(){whole}"
     if run.compiled:
         yield f"{NAME} does not compile by this file: call engine.compile() in your script"
     if run.precision.autocast:
@@ -131,6 +132,8 @@ def _notes(run: EmittedRun) -> Iterator[str]:
         yield f"{NAME} has no tf32 in this file: call torch.set_float32_matmul_precision('high')"
     if layout.pipeline > 1:
         yield f"{NAME} takes the {layout.pipeline} pipeline stages from deepspeed.pipe.PipelineModule in your script"
+    if layout.interleave > 1 or layout.bidirectional:
+        yield f"{NAME} has neither chunks nor both directions in a pipeline: its stages wait longer than planned"
     if layout.shard_group and run.shard_ranks < layout.data:
         yield f"{NAME} has no groups of {run.shard_ranks} ranks for all states in this file: all replicas share them"
     yield from expert_note(NAME, run)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from flyball_planner.catalogue.hardware import DeviceKind
 from flyball_planner.emit.emission import Emission, EmittedFile
-from flyball_planner.emit.emitted_run import EPSILON, EmittedRun
+from flyball_planner.emit.emitted_run import EPSILON, KEPT_CHECKPOINTS, EmittedRun
 from flyball_planner.emit.file_texts import yaml_text
 from flyball_planner.emit.optimizer_names import MOMENTUM, TORCH, WITH_BETAS
 from flyball_planner.emit.sharding_engine import ShardingEngine, deepspeed_stage, engine_of
@@ -52,8 +52,12 @@ def lightning_file(run: EmittedRun) -> Emission:
 
 
 def _checkpoints(run: EmittedRun) -> dict[str, object]:
-    """Return the callback that writes checkpoints; Lightning's own one does so only after an epoch."""
-    options = {"every_n_train_steps": run.checkpoint_steps, "save_top_k": 1, "save_last": True}
+    """Return the callback that writes checkpoints; Lightning's own one does so only after an epoch.
+
+    The step as monitored value keeps the newest ones; `save_last` would write each checkpoint twice.
+    """
+    newest = {"monitor": "step", "mode": "max", "save_top_k": KEPT_CHECKPOINTS}
+    options = {"every_n_train_steps": run.checkpoint_steps, **newest}
     return {"class_path": "lightning.pytorch.callbacks.ModelCheckpoint", "init_args": options}
 
 

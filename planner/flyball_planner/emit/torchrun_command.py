@@ -7,7 +7,7 @@ from flyball_planner.catalogue.hardware import DeviceKind
 from flyball_planner.emit.emission import Emission, EmittedFile
 from flyball_planner.emit.emitted_run import EmittedRun
 from flyball_planner.emit.file_texts import comment_lines
-from flyball_planner.emit.shared_notes import expert_note, method_notes, schedule_words, without_file
+from flyball_planner.emit.shared_notes import method_notes, schedule_words, without_file
 
 FILE = "torchrun.sh"
 NAME = "torchrun"
@@ -73,8 +73,12 @@ def _settings(run: EmittedRun) -> Iterator[tuple[str, str]]:
         "precision": run.precision.name,
         "sharding": layout.sharding.value,
         "tensor": layout.tensor,
+        "sequence-parallel": "true" if layout.sequence_parallel else None,
         "pipeline": layout.pipeline,
+        "interleave": layout.interleave if layout.interleave > 1 else None,
+        "bidirectional": "true" if layout.bidirectional else None,
         "context": layout.context,
+        "expert": layout.expert if layout.expert > 1 else None,
         "checkpointing": layout.checkpointing.value,
         "offload": layout.offload.value,
         "compile": str(run.compiled).lower(),
@@ -92,5 +96,4 @@ def _notes(run: EmittedRun) -> Iterator[str]:
         yield "the workers of the data loader are not part of the plan"
     if run.layout.shard_group and run.shard_ranks < run.layout.data:
         yield f"{NAME} passes no groups: {run.shard_ranks} ranks each share the states"
-    yield from expert_note(NAME, run)
     yield from method_notes(NAME, run)

@@ -41,9 +41,7 @@ class Search(Struct, frozen=True):
     memory: MemoryEstimate | None
     obstacle: str = ""  # why no layout is possible
     smallest: ParallelLayout | None = None  # if none surely fits, the possible layout that needs least memory
-    perhaps: ParallelLayout | None = (
-        None  # a clearly faster layout than the best, which fits in the middle of its interval
-    )
+    perhaps: ParallelLayout | None = None  # clearly faster than the best, and fits in the middle of its interval
 
     @property
     def first(self) -> ParallelLayout:

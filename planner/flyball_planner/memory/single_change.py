@@ -70,7 +70,8 @@ def _change(
 def _layout_changes(layout: ParallelLayout) -> Iterator[tuple[str, ParallelLayout]]:
     if layout.micro_batch > 1:
         half = layout.micro_batch // 2
-        yield f"use micro-batches of {half} and accumulate gradients", replace(layout, micro_batch=half)
+        smaller = next(each for each in range(half, 0, -1) if layout.micro_batch % each == 0)  # still divides the batch
+        yield f"use micro-batches of {smaller} and accumulate gradients", replace(layout, micro_batch=smaller)
     if layout.checkpointing is Checkpointing.NONE:
         yield (
             "recompute part of each layer (selective checkpointing)",

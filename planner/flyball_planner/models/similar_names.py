@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from flyball_reports.errors import MOST_NAMES, nearest
 
 MISSPELT, CLOSE = 0.8, 0.9
-"""Shares of equal letters. Below the first it is another model: whisper-large is no mistral-large. From the second on
+"""Shares of equal letters. Below the first it is another model: whisper-large is not mistral-large. From the second on
 one letter is wrong."""
 KIN = {
     "ridge": "linear_regression", "lasso": "linear_regression", "ols": "linear_regression",

@@ -59,7 +59,7 @@ def _beyond(plan: Plan) -> str:
     factor = plan.computation.overrun
     if factor is None:
         return ""
-    planned = "checkpoints, evaluation, expected failures"
+    planned = "the start, checkpoints, evaluation, expected failures"
     if factor < NOTICED:
         return planned
     return f"{planned}; {percent(factor - 1)} more as published runs took: restarts, slower phases, slower software"

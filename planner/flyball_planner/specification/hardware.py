@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from flyball_planner.catalogue.devices import SIZE, find_profile, is_added
 from flyball_planner.catalogue.hardware import ComputeDevice, DeviceKind, TrainingMachine
-from flyball_planner.catalogue.machines import machine
+from flyball_planner.catalogue.machines import is_instance, machine
 from flyball_planner.catalogue.names import words
 from flyball_reports.errors import InputError, read_fault
 from flyball_reports.specification.sections import SpecificationFaults
@@ -17,18 +17,18 @@ from flyball_reports.specification.source_value import SourceValue
 
 GIB = 1024.0**3
 COUNTED = re.compile(
-    r"(?P<before>[1-9]\d{0,5})\s*[x×]\s*(?P<of>\S.*)|(?P<name>.+?)(?:\s+[x×]|(?<=\d)x(?=\d+$)|\s*:)\s*"
+    r"(?P<before>[1-9]\d{0,5})\s*[x×](?!tx?\b)\s*(?P<of>\S.*)|(?P<name>.+?)(?:\s+[x×]|(?<=\d)x(?=\d+$)|\s*:)\s*"
     r"(?P<after>[1-9]\d{0,5})",
     re.IGNORECASE,
 )
-"""A number of devices with their name, as people write them: 8xH100, H100 x 8, H100x8, H100:8."""
+"""A number of devices with their name, as people write them: 8xH100, H100 x 8, H100x8, H100:8; not 9070 XT."""
 SLICE = re.compile(
-    r"(?:google\s+)?(?:cloud\s+)?(?:tpu[\s-]*)?v(?P<kind>3|4|5p|5e|5litepod|6e|7x)-(?P<number>[1-9]\d{0,4})",
+    r"(?:google\s+)?(?:cloud\s+)?(?:tpu[\s-]*v?|v)(?P<kind>3|4|5p|5e|5litepod|6e|7x)-(?P<number>[1-9]\d{0,4})",
     re.IGNORECASE,
 )
-"""A slice of a TPU pod. Up to v5p its number counts cores, two for each chip; later and for v5e it counts chips
-(docs.cloud.google.com/tpu/docs, accelerator types)."""
-BY_CORES = frozenset({"3", "4", "5p"})
+"""A slice of a TPU pod. Its number counts cores, two for each chip, or for v5e and v6e chips, which have one
+(docs.cloud.google.com/tpu/docs, accelerator types; tpu7x: AI-Hypercomputer/tpu-recipes, training/ironwood)."""
+BY_CORES = frozenset({"3", "4", "5p", "7x"})
 COMPLETE = re.compile(r"(?:nvidia\s+)?[dh]gx[\s-]+(?!spark|station)[a-z]+\d+.*", re.IGNORECASE)
 """A complete machine, such as DGX H100, with as many devices as its node has."""
 SAME_SIZE = 0.1  # people round, and count in powers of ten
@@ -99,26 +99,39 @@ def _named(name: str, own: Sequence[ComputeDevice]) -> ComputeDevice | None:
 
 def _counted(values: Mapping[str, Any], faults: SpecificationFaults) -> Mapping[str, Any]:
     """Separate the number of devices from a name such as 8xH100; beside `nodes` it is that of one machine."""
-    chips = SLICE.fullmatch(values["device"].strip())
+    written = values["device"].strip()
+    chips = SLICE.fullmatch(written)
     if chips:
-        values = _of_slice(chips, values)
-    found = COUNTED.fullmatch(values["device"].strip())
+        name, number = _slice(chips)
+        return _numbered("devices", number, {**values, "device": name}, f"{written} ({number} chips)", faults)
+    found = COUNTED.fullmatch(written)
     if found is None:
         return _complete(values)
     name, number = found["of"] or found["name"], int(found["before"] or found["after"])
-    if COMPLETE.fullmatch(name.strip()) and not {"nodes", "devices"} & values.keys():
+    if _is_complete(name) and not {"nodes", "devices"} & values.keys():
         return {**values, "nodes": number, "device": name}
     key = "devices_per_node" if "nodes" in values and "devices" not in values else "devices"
+    return _numbered(key, number, {**values, "device": name}, written, faults)
+
+
+def _numbered(
+    key: str, number: int, values: Mapping[str, Any], written: str, faults: SpecificationFaults
+) -> Mapping[str, Any]:
+    """Return the section with the number that a name states, unless the section states another one."""
     if values.get(key, number) != number:
-        faults.add(f"hardware.{key}", f"{values[key]} contradicts {values['device']}; keep one of them")
-    return {key: number, **values, "device": name}
+        faults.add(f"hardware.{key}", f"{values[key]} contradicts {written}; keep one of them")
+    return {key: number, **values}
 
 
-def _of_slice(found: re.Match[str], values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a slice such as v5p-128 as a number of chips."""
+def _slice(found: re.Match[str]) -> tuple[str, int]:
+    """Return the chip of a slice such as v5p-128, and how many of them it has on all of its machines."""
     kind, number = found["kind"].lower(), int(found["number"])
-    chips = max(1, number // 2) if kind in BY_CORES else number
-    return {**values, "device": f"{chips}x TPU v{'5e' if kind == '5litepod' else kind}"}
+    return f"TPU v{'5e' if kind == '5litepod' else kind}", max(1, number // 2) if kind in BY_CORES else number
+
+
+def _is_complete(name: str) -> bool:
+    """Return True for complete machines: two p4d.24xlarge are sixteen devices."""
+    return COMPLETE.fullmatch(name.strip()) is not None or is_instance(name)
 
 
 def _complete(values: Mapping[str, Any]) -> Mapping[str, Any]:

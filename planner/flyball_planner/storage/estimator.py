@@ -92,7 +92,7 @@ StorageBreakdown = StorageEstimate
 
 
 def _refuse_words(**given: object) -> None:
-    """Raise an error for an argument that is no number."""
+    """Raise an error for an argument that is not a number."""
     for name, value in given.items():
         if isinstance(value, bool) or not isinstance(value, int | float | np.number):
             raise InputError(f"StorageEstimator: {name} must be a number, not {value!r}")

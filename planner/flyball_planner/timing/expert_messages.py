@@ -8,17 +8,18 @@ from flyball_planner.training import Training
 
 HIDDEN = (
     "tokens for experts on other devices are exchanged while another chunk of the pipeline computes, as in "
-    "Megatron-Core with overlap_moe_expert_parallel_comm and in DeepSeek-V3's training"
+    "Megatron-Core with overlap_moe_expert_parallel_comm and in DeepSeek-V3's training (DualPipe)"
 )
 EXPOSED = (
     "computing waits while tokens are exchanged with experts on other devices; Megatron-Core (framework: megatron, "
-    "overlap_moe_expert_parallel_comm) hides it in a pipeline with several chunks per stage (layout.interleave)"
+    "overlap_moe_expert_parallel_comm) hides it in a pipeline with several chunks per stage (layout.interleave), and "
+    "DualPipe in one of both directions (layout.bidirectional)"
 )
 
 
 def hides_experts(training: Training, layout: ParallelLayout) -> bool:
     """Return True if a step computes while it exchanges tokens between experts."""
-    return layout.interleave > 1 and training.framework in EXPERT_OVERLAPPING
+    return (layout.interleave > 1 or layout.bidirectional) and training.framework in EXPERT_OVERLAPPING
 
 
 def expert_assumption(subject: TransformerShape | ModelCost, training: Training, layout: ParallelLayout) -> str:

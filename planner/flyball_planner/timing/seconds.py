@@ -60,7 +60,7 @@ def step_seconds(work: Work, known: Coefficients) -> StepParts:
     schedule, states, experts = work.schedule, work.states, work.expert_states
     forward, backward, again = _passes(work.body, unit, known, work)
     head_forward, head_backward, _ = _passes(work.head, unit, known, work)
-    passes = 2 + schedule.recomputed
+    passes = 2 + schedule.recomputed_exchanges
     tensor = passes * work.tensor.times * all_reduce(work.tensor.size, work.tensor.group, fabric)
     tensor = _added_by_exchange(forward + backward + again, tensor, work.tensor.overlapped, known)
     routed = all_to_all(work.expert.size, work.routing, work.expert.group, fabric)

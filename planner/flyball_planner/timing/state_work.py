@@ -32,9 +32,9 @@ def dense_weights(layouts: Layouts, weights: Column, trained: Column, layers: Co
     """Return weights that every data-parallel and context-parallel rank holds.
 
     Context-parallel ranks see other tokens, so their gradients are summed too, and they share states (Megatron's
-    groups with_context_parallel, torchtitan's dp_shard_cp).
+    groups with_context_parallel, torchtitan's dp_shard_cp). In a pipeline of both directions, two hold each stage.
     """
-    copies = layouts.data * layouts.context
+    copies = layouts.data * layouts.context * (1 + layouts.bidirectional)
     shards = np.where(layouts.shard_group > 0, layouts.shard_group, copies)
     return HeldWeights(weights, trained, layers, RankGroup(copies, layouts.tensor), shards)
 
@@ -56,7 +56,8 @@ def states_of(training: Training, layouts: Layouts, held: HeldWeights) -> StateW
     precision, trained, ranks = training.precision, held.trained, held.copies.ranks
     weight = WIDTHS_BYTES[precision.weights]
     gradient = 4.0 if training.fp32_gradients else WIDTHS_BYTES[precision.gradients]
-    stepped = trained / np.where(layouts.sharded(Sharding.ZERO1), held.shards, 1.0)
+    whole = trained * (1 + layouts.bidirectional)  # a rank has two stages then, of which a micro-batch passes one
+    stepped = whole / np.where(layouts.sharded(Sharding.ZERO1), held.shards, 1.0)
     several, stride = ranks > 1, held.copies.stride
     replicas = ranks / held.shards
     gathers, scatters = layouts.sharded(Sharding.ZERO3) & several, layouts.sharded(Sharding.ZERO2) & several
@@ -71,8 +72,8 @@ def states_of(training: Training, layouts: Layouts, held: HeldWeights) -> StateW
         scattered_bytes=trained * gradient * scatters,
         messages=PASSES * held.layers * GATHERED_PARTS.get(training.framework, 1.0) * gathers,
         mirrored_bytes=trained * gradient / held.shards * (gathers & (replicas > 1)),
-        reduced_bytes=trained * gradient * ~scatters,
-        returned_bytes=trained * np.where(layouts.sharded(Sharding.ZERO1), weight, gradient) * ~gathers,
+        reduced_bytes=whole * gradient * ~scatters,
+        returned_bytes=whole * np.where(layouts.sharded(Sharding.ZERO1), weight, gradient) * ~gathers,
         updated_bytes=stepped * _bytes_per_step(training, weight, gradient) * ~hosted,
         host_bytes=stepped * (gradient + weight) * hosted,
         group=held.copies,

@@ -13,6 +13,7 @@ from flyball_planner.precision import WIDTHS_BYTES, NumberFormat
 from flyball_planner.timing.best_rates import best_rate
 from flyball_planner.timing.collectives import Column, Routing
 from flyball_planner.timing.frameworks import SCATTERING
+from flyball_planner.timing.host_work import launch_share
 from flyball_planner.timing.products import GROUPED, PLAIN, TILE, Places, Products, block_edge
 from flyball_planner.timing.sample_extent import expert_layers, layers_of, sequence_of, stages_by_fullest
 from flyball_planner.timing.traffic import (
@@ -79,7 +80,7 @@ def passes(shape: TransformerShape, training: Training, layouts: Layouts, device
         softmax_bytes=softmax_bytes(shape, training, layouts, width) / stages,
         copied_bytes=copied_bytes(shape, training, layouts, width) / stages,
         cast_bytes=cast_bytes(entering[place], training) / stages,
-        launches=launches(shape, training, layouts) / stages,
+        launches=launches(shape, training, layouts) * launch_share(device) / stages,
     )
     logits = nothing if shape.patches else tokens * shape.vocab / layouts.tensor
     ones = nothing + 1
@@ -94,7 +95,7 @@ def passes(shape: TransformerShape, training: Training, layouts: Layouts, device
         copied_bytes=nothing,
         cast_bytes=nothing,
         moved_bytes=logits * (FUSED_LOGIT_BYTES if training.fused_loss else LOGIT_BYTES),
-        launches=nothing + HEAD_LAUNCHES * (COMPILED_LAUNCHES if training.compiled else 1.0),
+        launches=nothing + HEAD_LAUNCHES * (COMPILED_LAUNCHES if training.compiled else 1.0) * launch_share(device),
     )
     return body, head
 

@@ -73,6 +73,7 @@ class Schedule(Struct, frozen=True):
     recomputed: Column  # share of the forward pass that is recomputed
     recomputed_attention: Column  # the same for attention
     recomputed_moves: Column  # the same for memory-bound operators outside of attention
+    recomputed_exchanges: Column  # the same for exchanges between ranks
     nodes: Column
     lacking: Column  # by how much the last stage holds less than the fullest, as a share of that
 

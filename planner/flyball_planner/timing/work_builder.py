@@ -121,14 +121,16 @@ def _schedule(training: Training, layouts: Layouts, lacking: Column, projected: 
     selective = layouts.checkpoints(Checkpointing.SELECTIVE)
     materialised = training.attention is Attention.MATERIALISED
     every_second = selective & (not materialised and training.framework in PLAIN_PYTORCH)
+    layers = np.where(every_second, SELECTIVE_SHARE, full)
     return Schedule(
         micro_batches=layouts.micro_batches(training.global_batch),
         stages=layouts.pipeline,
         interleave=layouts.interleave,
         filling=filling_slots(layouts),
-        recomputed=np.where(light, projected, np.where(every_second, SELECTIVE_SHARE, full)),
+        recomputed=np.where(light, projected, layers),
         recomputed_attention=np.where(selective & materialised, 1.0, full),
-        recomputed_moves=np.where(light, LIGHT_MOVES, np.where(every_second, SELECTIVE_SHARE, full)),
+        recomputed_moves=np.where(light, LIGHT_MOVES, layers),
+        recomputed_exchanges=layers,
         nodes=np.ceil(layouts.devices / layouts.devices_a_node),
         lacking=lacking,
     )

@@ -52,3 +52,13 @@ def test_an_unclear_law_has_no_middle() -> None:
     assert forecast["range_seconds"]["low"] < forecast["range_seconds"]["high"]
     assert len(forecast["by_law"]) > 1
     assert document["next"]["sizes"]
+
+
+@pytest.mark.parametrize(("target", "words"), [(100_000, " … "), (10**9, " or more")])
+def test_a_range_that_shows_nothing_has_no_upper_end(target: int, words: str) -> None:
+    """Times that hardly grow leave every law possible: far beyond them, the worst one would give thousands of years."""
+    found = fit([Point(n, 0.3 * f) for n in (100, 1000, 10_000, 50_000) for f in (0.7, 1.0, 1.3)])
+    sections = {each.title: each for each in result_of(found, [target], ["sort", "{samples}"]).sections}
+    ((size, seconds),) = sections["Possible range"].tables[0].rows
+    assert size == f"{target:,}"
+    assert words in seconds

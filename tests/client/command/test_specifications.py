@@ -1,5 +1,7 @@
 """Specification files that cannot be planned or read."""
 
+import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -76,3 +78,24 @@ def test_files_that_cannot_be_read_or_written_are_errors(example: Path, tmp_path
         assert "larger than 4 MB" in capsys.readouterr().err
     assert run(["plan", str(example), "--output", "/dev/full", "--format", "json"]) == 1
     assert "cannot write /dev/full: No space left on device" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "the standard input is empty; `flyball examples`"),
+        (b"", "the standard input is empty; `flyball examples`"),
+        (b"title: \xff\n", "the standard input is not valid UTF-8"),
+        ("# é".encode() * 2_000_000, "cannot read the standard input: larger than 4 MB"),
+        ("title: é\r\n".encode(), "-: model: is missing"),
+    ],
+    ids=["closed", "empty", "no text", "too large", "UTF-8"],
+)
+def test_the_standard_input_is_read_as_a_file_is(
+    content: bytes | None, words: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is UTF-8 whatever the language of the terminal is, and has the limit of a file."""
+    given = None if content is None else io.TextIOWrapper(io.BytesIO(content), encoding="ascii")
+    monkeypatch.setattr(sys, "stdin", given)
+    assert run(["plan", "-"]) == 2
+    assert words in capsys.readouterr().err

@@ -46,3 +46,17 @@ def test_what_no_slice_changes_includes_the_gradients(adjusted: Opened, monkeypa
         model.zero_grad()
         run.step()
     assert run.adjustments.values["micro_batch"].facts["fixed_bytes"] == str(1000 + 3 * 4)
+
+
+def test_parameters_without_a_size_do_not_reach_the_training(adjusted: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lazy module that no batch has used has none yet: the fixed memory stays unknown."""
+    put_into_torch(monkeypatch)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda: 1000)
+    _, run = adjusted()
+    batch = run.batch(per_rank=4, micro=2, normalised="samples")
+    model = torch.nn.ModuleDict({"used": torch.nn.Linear(3, 1), "unused": torch.nn.LazyLinear(3)})
+    for _ in range(4):
+        batch.accumulate(lambda part: model["used"](part).sum(), torch.ones(4, 3), model=model, clear=model.zero_grad)
+        model.zero_grad()
+        run.step()
+    assert "fixed_bytes" not in run.adjustments.values["micro_batch"].facts

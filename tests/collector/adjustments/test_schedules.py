@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.collector.adjustments.schedules import Schedule
+from tests.collector.adjustments.schedules import EPOCH_STEPS, STEP_SECONDS, Schedule
 
 
 @pytest.mark.parametrize("seed", [1, 2, 1040])
@@ -10,6 +10,7 @@ def test_whatever_is_killed_ranks_agree_in_each_step_and_everything_ends(seed: i
     """No step has two values, one change is offered at a time, each has a record, and no value stays blocked."""
     result = Schedule(seed).run()
     assert (result.faults, result.splits) == ([], 0)
+    assert result.longest_blocked_seconds <= EPOCH_STEPS * STEP_SECONDS
     assert result.kills > 0
     assert sum(result.ended.values()) > 0
 

@@ -1,6 +1,7 @@
 """The active conditions of a run: its own, and those of its hosts."""
 
 import numpy as np
+import pytest
 
 from flyball_collector.diagnosis.subject import Subject
 from flyball_collector.exporter.diagnosis.snapshot import DiagnosisSnapshot, Scores
@@ -114,10 +115,12 @@ def test_a_kill_at_the_limit_of_another_job_is_the_problem_of_that_job_alone() -
     assert {run: kills_of(parts, run) for run in ("r", "other")} == {"r": 1, "other": 1}
 
 
-def test_of_several_kills_each_is_the_problem_of_its_run() -> None:
-    """The sentence names only the last one; the events of the host name all of them. Old ones do not count."""
+@pytest.mark.parametrize("skew_seconds", [None, 5000, -5000])
+def test_of_several_kills_each_is_the_problem_of_its_run(skew_seconds: int | None) -> None:
+    """The sentence names only the last one, the host's events name all of them, by its own clock. Old ones do not count."""
     parts = with_killed("other")
-    raised_ns = parts.timeline.active()[0].raised_ns
+    parts.fleet.ensure("b").clock_skew_seconds = skew_seconds
+    raised_ns = parts.timeline.active()[0].raised_ns + (skew_seconds or 0) * 10**9
     for run, seconds in (("r", 20), ("early", 3600)):
         kill = KillDetails(limit=KillLimit.GROUP, run=run)
         event = HostEvent(raised_ns - seconds * 10**9, "oom_kill", "python", 7, "", kill)

@@ -16,6 +16,7 @@ from flyball_collector.http.run_lookup import name_in_path
 from flyball_collector.http.run_routes import MOST_RANKS
 from flyball_collector.http.run_testing import SECOND, RunFindingsDouble, TrainingDouble
 from flyball_collector.http.testing import fetch, serving
+from flyball_collector.timeline.entry import entry_of
 from flyball_collector.timeline.testing import make_event
 from flyball_proto.v1 import adjust_pb2 as pb_adjust
 from flyball_proto.v1 import telemetry_pb2 as pb
@@ -320,6 +321,25 @@ async def test_advice_and_risks_of_a_run() -> None:
     assert (diagnosis["run"], diagnosis["primary"]) == ("r", "disk")
     assert diagnosis["scores"][0]["confidence"] == 0.7
     assert [each["rule"] for each in diagnosis["advice"]] == ["batch"]
+
+
+async def test_advice_about_a_kill_of_another_job_on_the_same_host_is_not_that_of_the_run() -> None:
+    """Advice about more than that, or about no condition, is."""
+    training = TrainingDouble()
+    because, of_group = "the kernel killed “python” (pid 7, rank 0 of run “z”)", {"limit_of_a_group": 1.0}
+    kill = make_event("oom_kill", subject=Subject("a"), because=because, evidence=of_group)
+    disk = make_event("bottleneck_disk", subject=Subject("a"))
+    training.parts.timeline.add_events([kill, disk])
+    killed, slow = (entry_of(each).condition for each in (kill, disk))
+    advice = tuple(
+        Advice(
+            rule=rule, subject=Subject("a"), because="x", change="y", safety=Safety.CONSENT, confidence=0.8,
+            effort=Effort.SETTING, source="a paper", conditions=conditions,
+        )
+        for rule, conditions in (("memory", (killed,)), ("both", (killed, slow)), ("none", ()))
+    )  # fmt: skip
+    found = await details(replace(training.parts, findings=RunFindingsDouble("r"), advice=lambda: advice))
+    assert [each["rule"] for each in found["diagnosis"]["advice"]] == ["both", "none"]
 
 
 def _report_of_large(rank: int, ranks: int) -> pb.StepReport:

@@ -103,7 +103,7 @@ def test_devices_of_the_same_number_are_suggested(name: str, first: str) -> None
     assert "RTX 3080" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["", " ", "()", "GPU", "-"])
+@pytest.mark.parametrize("name", ["", " ", "()", "GPU", "-", "DGX-2"])
 def test_a_name_without_content_is_unknown(name: str) -> None:
     """A name without a specific word finds no device."""
     with pytest.raises(UnknownName):

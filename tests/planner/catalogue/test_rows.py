@@ -1,6 +1,7 @@
 """Check every row of the catalogue for plausibility and against a second source."""
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,7 @@ KNOWN_DIFFERENCES = {
     "L40S": ("power_watts",),
     "V100 SXM2 32GB": ("power_watts",),
     "Instinct MI250X": ("power_watts",),  # 560 W at most, 500 W typical
+    "K80 (per GPU)": ("fp32_tflops", "power_watts"),  # a higher boost clock, and the power of both halves
 }
 """Columns in which the row's note or its other sources contradict TechPowerUp."""
 
@@ -108,6 +110,18 @@ def test_matrix_rates_are_dense(second: dict[str, str]) -> None:
         return
     maximum = int(second["tensor_cores"]) * flops_per_clock * float(second["boost_mhz"]) * 1e6
     assert 0.25 <= _sixteen_bit(device) / maximum <= 1.06
+
+
+APPLE = [each for each in DEVICES if each.vendor == "Apple"]
+
+
+@pytest.mark.parametrize("device", APPLE, ids=[each.name for each in APPLE])
+def test_apples_rates_belong_to_the_named_cores(device: ComputeDevice) -> None:
+    """Each core does 256 FLOP per clock at 1.27 to 1.7 GHz, and 16 bits are not faster than 32."""
+    cores = re.search(r"(\d+)-core GPU", device.name)
+    assert cores is not None
+    assert 0.256 * 1.27 <= device.rate(NumberFormat.FP32) / 1e12 / int(cores[1]) <= 0.256 * 1.7
+    assert device.rate(NumberFormat.FP16) == device.rate(NumberFormat.FP32)
 
 
 def test_data_files_are_well_formed() -> None:

@@ -181,6 +181,28 @@ def test_what_torchtitan_cannot_write_of_a_layout_is_a_note() -> None:
     assert any("light checkpointing" in note for note in trainer.notes)
 
 
+def test_a_torchrun_program_gets_every_part_of_the_layout() -> None:
+    """Chunks, both directions, experts and sequence parallelism are arguments only where the plan has them."""
+    run = run_named("pipeline")
+    whole = replace(run.layout, pipeline=2, interleave=2, bidirectional=True, expert=4, sequence_parallel=True)
+    plain = replace(run.layout, sequence_parallel=False)
+    extra = ("--interleave 2", "--bidirectional true", "--expert 4", "--sequence-parallel true")
+    for layout, expected in ((whole, True), (plain, False)):
+        (emission,) = emit(replace(run, layout=layout), ["torchrun"])
+        assert [words in emission.files[0].text for words in extra] == [expected] * len(extra)
+
+
+def test_what_deepspeed_cannot_write_of_a_pipeline_is_a_note() -> None:
+    """Its pipeline has no chunks, and its checkpointing recomputes whole layers."""
+    run = run_named("pipeline")
+    layout = replace(run.layout, interleave=2, checkpointing=Checkpointing.SELECTIVE)
+    (emission,) = emit(replace(run, layout=layout), ["deepspeed"])
+    assert any("neither chunks nor both directions" in note for note in emission.notes)
+    assert any("recomputes whole layers (selective in the plan)" in note for note in emission.notes)
+    (plain,) = emit(run, ["deepspeed"])
+    assert not any("neither chunks" in note or "whole layers" in note for note in plain.notes)
+
+
 def test_every_framework_saves_checkpoints_at_the_same_steps() -> None:
     """The interval of the run is in each file that has one, else in a note; old checkpoints do not fill the disk."""
     run = run_named("alone")
@@ -191,7 +213,8 @@ def test_every_framework_saves_checkpoints_at_the_same_steps() -> None:
     saved = tomllib.loads(found["torchtitan"].files[0].text)["checkpoint"]
     assert (saved["interval"], saved["keep_latest_k"]) == (run.checkpoint_steps, 2)
     (callback,) = yaml.safe_load(found["lightning"].files[0].text)["trainer"]["callbacks"]
-    assert callback["init_args"]["every_n_train_steps"] == run.checkpoint_steps
+    kept = {"every_n_train_steps": run.checkpoint_steps, "monitor": "step", "mode": "max", "save_top_k": 2}
+    assert callback["init_args"] == kept  # the two newest, each written once
     for name in ("accelerate", "deepspeed"):
         assert any(f"every {run.checkpoint_steps:,} steps" in note for note in found[name].notes), name
 

@@ -110,8 +110,11 @@ def test_light_checkpointing_is_between_none_and_full() -> None:
     layouts = Layouts.of(*(replace(layout, checkpointing=each) for each in kinds))
     none, light, full = estimate_memory(shape, training, layouts, find_device("H800")).driver.middle
     assert full < 0.5 * light < 0.5 * none
-    stored, lightly, again = estimate_step(shape, training, layouts, machine("H800", 2048)).middle
+    step = estimate_step(shape, training, layouts, machine("H800", 2048))
+    stored, lightly, again = step.middle
     assert stored < lightly < 1.1 * stored < again
+    once, lightly, again = step.parts.expert
+    assert lightly <= once < again  # what light checkpointing computes again needs no other rank
 
 
 def test_every_stage_of_an_interleaved_pipeline_stores_activations() -> None:

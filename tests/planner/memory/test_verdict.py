@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from flyball_planner.layouts.layout import Layouts, ParallelLayout
 from flyball_planner.memory.estimate import estimate_memory
-from flyball_planner.memory.single_change import single_changes
+from flyball_planner.memory.single_change import possible_changes, single_changes
 from flyball_planner.memory.verdict import Fit, fits
 from flyball_planner.training import Checkpointing
 from tests.planner.memory.test_estimate import CARD, SHAPE, TRAINING
@@ -48,6 +48,13 @@ def test_the_best_change_frees_the_most_memory() -> None:
     assert best.layout.checkpointing is Checkpointing.FULL
     after = estimate_memory(SHAPE, best.training, Layouts.of(best.layout), CARD)
     assert fits(after)[0] is best.fit
+
+
+def test_a_smaller_micro_batch_still_divides_the_batch() -> None:
+    """Half of five samples does not divide a batch of forty over eight devices; one sample does."""
+    layout = ParallelLayout(8, micro_batch=5)
+    changes = possible_changes(SHAPE, replace(TRAINING, global_batch=40), layout, CARD)
+    assert 1 in {change.layout.micro_batch for change in changes}
 
 
 def test_changes_that_free_nothing_are_not_suggested() -> None:

@@ -66,7 +66,7 @@ def test_the_report_separates_steps_from_what_runs_lose() -> None:
     assert "| Steps alone | 3 days 1 h (2 days 18 h … 3 days 8 h) |" in text(plan)
     assert "4 % more as published runs took" in text(plan).replace("4.0 %", "4 %")
     measured = replace(plan, computation=replace(plan.computation, overrun=1.0))
-    assert "| checkpoints, evaluation, expected failures |" in text(measured)
+    assert "| the start, checkpoints, evaluation, expected failures |" in text(measured)
     single = replace(plan, computation=replace(plan.computation, steps_alone_seconds=None, overrun=None))
     assert "teps alone" not in text(single)
     assert "published runs" not in text(single)

@@ -430,19 +430,33 @@ def test_a_configuration_of_deepspeed_may_be_completed() -> None:
         ("tpu-v4-32", "TPU v4", 16),
         ("v3-8", "TPU v3", 4),
         ("TPU v6e-4", "TPU v6e (Trillium)", 4),
+        ("tpu7x-128", "TPU v7x (Ironwood)", 64),
         ("H100x8", "H100 SXM5", 8),
         ("H100:8", "H100 SXM5", 8),
         ("DGX H100", "H100 SXM5", 8),
         ("4x DGX A100", "A100 SXM4 80GB", 32),
+        ("HGX H100", "H100 SXM5", 8),
+        ("2x p4d.24xlarge", "A100 SXM4 40GB", 16),
+        ("9070 XT", "Radeon RX 9070 XT", 1),
+        ("2x 7900XTX", "Radeon RX 7900 XTX", 2),
         ("DGX Spark", "GB10 (DGX Spark)", 1),
         ("ND96isr_H100_v5", "H100 SXM5", 8),
         ("a3-ultragpu-8g", "H200 SXM", 8),
     ],
 )
 def test_machines_are_named_as_clouds_and_vendors_do(name: str, device: str, devices: int) -> None:
-    """Slices of TPU pods count cores up to v5p and chips otherwise; a complete machine has all its devices."""
+    """Slices of TPU pods count cores, or chips if these have one core; a complete machine has all its devices."""
     machine = read_specification(f"model: gpt2\nhardware: {name}\n").machine
     assert (machine.device.name, machine.devices) == (device, devices)
+
+
+def test_a_slice_of_a_pod_has_its_chips_on_all_machines() -> None:
+    """Machines do not multiply a slice, and a number of cores as number of devices contradicts its chips."""
+    machine = read_specification("model: gpt2\nhardware: {device: v5p-128, nodes: 16}\n").machine
+    assert (machine.devices, machine.devices_a_node) == (64, 4)
+    assert read_specification("model: gpt2\nhardware: v5p-128\n").machine.between_nodes is None  # its chips are linked
+    found = faults("model: gpt2\nhardware:\n  device: v5p-128\n  devices: 128\n")
+    assert found == {(4, "hardware.devices"): "128 contradicts v5p-128 (64 chips); keep one of them"}
 
 
 def test_a_stated_number_of_devices_is_kept() -> None:

@@ -11,19 +11,21 @@ from flyball_planner.training import Training
 
 CHUNKS = ParallelLayout(64, pipeline=4, interleave=2, expert=8)
 STAGES = ParallelLayout(64, pipeline=4, expert=8)
+BOTH_WAYS = ParallelLayout(64, pipeline=4, bidirectional=True, expert=8)
 
 
 @pytest.mark.parametrize(
     ("framework", "layout", "assumed"),
     [
         ("megatron", CHUNKS, HIDDEN),
+        ("megatron", BOTH_WAYS, HIDDEN),
         ("megatron", STAGES, EXPOSED),
         ("pytorch", CHUNKS, EXPOSED),
         ("megatron", ParallelLayout(64, pipeline=4, interleave=2), ""),
     ],
 )
 def test_the_assumption_follows_from_framework_and_layout(framework: str, layout: ParallelLayout, assumed: str) -> None:
-    """Only Megatron's interleaved pipelines hide the messages; without expert parallelism there are none."""
+    """Megatron hides messages in pipelines with chunks or both directions; undistributed experts have none."""
     training = Training(4096, 1024, find_optimizer("adamw"), framework=framework)
     assert expert_assumption(named_shape("mixtral-8x7b"), training, layout) == assumed
 

@@ -7,10 +7,12 @@ import pytest
 from flyball_planner.catalogue.machines import machine
 from flyball_planner.layouts.layout import Layouts, ParallelLayout
 from flyball_planner.models.families import model_cost
+from flyball_planner.models.transformer.named_shapes import named_shape
 from flyball_planner.optimizers import find_optimizer
 from flyball_planner.precision import PRECISIONS
 from flyball_planner.timing.coefficients import fitted
 from flyball_planner.timing.estimate import StepEstimate, estimate_step
+from flyball_planner.timing.work_builder import build_work
 from flyball_planner.training import Training
 
 BATCH = 64
@@ -40,6 +42,13 @@ def test_each_layer_and_moment_costs_the_host(device: str) -> None:
     assert plain < momentum < deep
 
 
+@pytest.mark.parametrize("optimizer", ["adamw-8bit", "adamw-bf16", "adamw-paged", "adafactor"])
+def test_states_in_other_formats_cost_as_many_calls(optimizer: str) -> None:
+    """Moments in 8 or 16 bits save memory, not calls of the host: only SGD has fewer."""
+    usual, other, none = (step([16] * 16, name).parts.fixed[0] for name in ("adamw", optimizer, "sgd"))
+    assert none < other == usual
+
+
 def test_deep_networks_have_the_overhead_of_language_models() -> None:
     """A perceptron of 150 layers has as many tensors as the language models to which the coefficient was fitted."""
     usual = float(dict(zip(fitted().names, fitted().middle, strict=True))["fixed"])
@@ -59,6 +68,17 @@ def test_measured_perceptrons_are_within_the_interval(
     layouts = Layouts.of(ParallelLayout(1, micro_batch=batch))
     found = estimate_step(network, training, layouts, machine("CPU_8C_3.5Ghz_baseline", 1))
     assert found.low[0] < measured < found.high[0]
+
+
+def test_a_transformers_operators_cost_less_without_a_driver() -> None:
+    """A processor calls its operators itself, so each costs a fraction of a kernel launch."""
+    shape = named_shape("gpt2")
+    training = Training(128, 8, find_optimizer("adamw"), precision=PRECISIONS["fp32"])
+    on_gpu, on_processor = (
+        build_work(shape, training, Layouts.of(ParallelLayout(1)), machine(device, 1)) for device in DEVICES
+    )
+    assert on_processor.body.launches[0] < 0.5 * on_gpu.body.launches[0]
+    assert on_processor.head.launches[0] < 0.5 * on_gpu.head.launches[0]
 
 
 def test_channels_first_costs_conversions_in_16_bits() -> None:

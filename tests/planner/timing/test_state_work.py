@@ -32,6 +32,7 @@ ONE = np.ones(1)
         (ParallelLayout(64, tensor=4, pipeline=2), (8, 4), (8, 4)),
         (ParallelLayout(64, tensor=2, context=4), (32, 2), (32, 2)),
         (ParallelLayout(64, tensor=2, context=4, expert=8), (32, 2), (8, 8)),
+        (ParallelLayout(64, tensor=2, pipeline=4, bidirectional=True, expert=8), (16, 2), (4, 8)),
     ],
 )
 def test_experts_are_held_by_fewer_ranks(
@@ -72,6 +73,17 @@ def test_experts_on_different_devices_exchange_no_weights() -> None:
     assert (work.states.gathered_bytes > 0).all()
     spread, alone = estimate_step(SHAPE, TRAINING, Layouts.of(*layouts), CLUSTER).parts.data
     assert spread > 3 * alone
+
+
+def test_a_pipeline_of_both_directions_updates_two_stages() -> None:
+    """A rank updates two stages, of which each micro-batch passes one; shards are divided among twice as many ranks."""
+    for sharding, times in ((Sharding.NONE, 2), (Sharding.ZERO1, 1)):
+        one = ParallelLayout(64, pipeline=4, expert=8, sharding=sharding)
+        work = build_work(SHAPE, TRAINING, Layouts.of(one, replace(one, bidirectional=True)), CLUSTER)
+        for states in (work.states, work.expert_states):
+            assert states.updated_bytes[1] == times * states.updated_bytes[0]
+            assert states.reduced_bytes[1] == 2 * states.reduced_bytes[0]
+            assert states.accumulated_bytes[1] == states.accumulated_bytes[0]
 
 
 def test_context_parallel_ranks_sum_their_gradients() -> None:

@@ -37,7 +37,7 @@ WIDTH = 3.0
 
 STEEPER = 1.15
 """A growth may have been so much steeper at its beginning than its line. What it rose beyond that was a jump before the
-growth, which says nothing about its end: a service that collects its garbage at another level than before, for
+growth, which does not show when it ends: a service that collects its garbage at another level than before, for
 example.
 """
 

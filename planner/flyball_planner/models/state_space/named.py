@@ -49,6 +49,5 @@ def is_state_space(config: Mapping[str, object]) -> bool:
 
 def named_configuration(name: str) -> Mapping[str, object] | None:
     """Return the configuration of a well-known model, ignoring case, an owner before "/" and "-hf"."""
-    bare = name.rsplit("/", 1)[-1].strip().casefold().removesuffix("-hf").removeprefix("ai21-")
-    plain = bare.replace("_", "-").replace(" ", "-")
-    return CONFIGURATIONS.get(plain)
+    plain = name.rsplit("/", 1)[-1].strip().casefold().replace("_", "-").replace(" ", "-")
+    return CONFIGURATIONS.get(plain.removesuffix("-hf").removeprefix("ai21-"))

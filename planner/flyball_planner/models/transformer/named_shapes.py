@@ -34,6 +34,8 @@ VARIANTS = frozenset(
 )
 """Parts of names that do not change the shape: further training, longer context, an owner, case, a date."""
 DATED = r"2[3-9](0[1-9]|1[0-2])"  # year and month, as in Mistral's names
+SIZED = r"\d+(\.\d+)?[bm]"
+"""A number of parameters. Without one, the date decides the size: Mistral Small has 22B in 2409, 24B in 2501."""
 
 
 class NamedModel(msgspec.Struct, frozen=True):
@@ -54,7 +56,8 @@ def find_named(name: str) -> NamedModel:
     """Return a well-known model by any of its names."""
     known = _by_name()
     parts = re.split(r"[-_ ]", _bare(name).casefold())
-    essential = "".join(part for part in parts if part not in VARIANTS and not re.fullmatch(DATED, part))
+    sized = any(re.fullmatch(SIZED, part) for part in parts)
+    essential = "".join(part for part in parts if part not in VARIANTS and not (sized and re.fullmatch(DATED, part)))
     for plain in (_plain(name), _plain(essential)):
         if plain in known:
             return known[plain]

@@ -35,6 +35,16 @@ def test_parameters_match_the_instantiated_class(name: str, config: dict[str, ob
     assert cost({**config, "architectures": [name]}).parameters == count
 
 
+@pytest.mark.parametrize(
+    ("name", "count"), [("ai21labs/AI21-Jamba-1.5-Large", 398_555_145_696), ("AI21 Jamba 1.5 Mini", 51_570_323_328)]
+)
+def test_named_models_have_the_parameters_of_their_class(name: str, count: int) -> None:
+    """Names with their owner and with spaces give what transformers allocates: 398B and 52B on AI21's model card."""
+    found = named_subject(name, 4096)
+    assert isinstance(found, ModelCost)
+    assert found.parameters == count
+
+
 def test_every_family_is_counted() -> None:
     """Each type that can be read has a class that was counted."""
     assert {config["model_type"] for _, config, _ in COUNTED} == MODEL_TYPES

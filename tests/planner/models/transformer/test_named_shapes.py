@@ -41,6 +41,27 @@ def test_spelling_does_not_matter(spelling: str, name: str) -> None:
     assert find_named(spelling) is find_named(name)
 
 
+@pytest.mark.parametrize(
+    ("dated", "name"),
+    [
+        ("mistralai/Mistral-Small-Instruct-2409", "mistral-small-22b"),
+        ("mistralai/Mistral-Small-24B-Instruct-2501", "mistral-small-24b"),
+        ("mistralai/Mistral-Large-Instruct-2411", "mistral-large-123b"),
+        ("Qwen/Qwen3-30B-A3B-Instruct-2507", "qwen3-30b-a3b"),
+        ("swiss-ai/Apertus-70B-Instruct-2509", "apertus-70b"),
+    ],
+)
+def test_a_date_in_a_name_finds_the_model_of_its_size(dated: str, name: str) -> None:
+    """The date of a release does not matter beside a size, and decides which model is meant without one."""
+    assert find_named(dated) is find_named(name)
+
+
+def test_an_unknown_release_is_not_taken_for_another_one() -> None:
+    """A dated name without a size that is not known finds nothing: newer releases have other sizes."""
+    with pytest.raises(UnknownName):
+        find_named("mistral-large-2512")
+
+
 def test_names_do_not_collide() -> None:
     """Each name finds its own model."""
     assert all(find_named(name).names[0] == name for name in shape_names())

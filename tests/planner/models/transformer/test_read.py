@@ -83,6 +83,12 @@ def test_routers_that_choose_groups_of_experts_are_read(name: str, groups: int, 
 
 
 def test_a_model_with_images_names_the_part_that_can_be_planned() -> None:
-    """The error for an unknown wrapper of a known language model says what to pass instead."""
+    """The error for an unknown wrapper of a known language model names what to pass instead."""
     with pytest.raises(InputError, match=r"pass the keys of its text_config \(llama\)"):
         shape_from_huggingface({"model_type": "llava", "text_config": {"model_type": "llama"}})
+
+
+def test_a_wrapper_whose_part_has_no_usable_type_is_unknown() -> None:
+    """A `model_type` inside `text_config` that is not text leads to the usual error, not to a crash."""
+    with pytest.raises(InputError, match="llava"):
+        shape_from_huggingface({"model_type": "llava", "text_config": {"model_type": ["llama"]}})

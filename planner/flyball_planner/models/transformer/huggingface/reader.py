@@ -44,7 +44,9 @@ def _by_type(model_type: str, config: Mapping[str, object]) -> ConfigFamily:
     if model_type not in known:
         part = config.get("text_config")
         language = part.get("model_type") if isinstance(part, Mapping) else None
-        if language in known:  # images or sound with a language model: LLaVA, Mistral 3, Qwen-VL …
+        if (
+            isinstance(language, str) and language in known
+        ):  # images or sound with a language model: LLaVA, Mistral 3, Qwen-VL …
             found = f"its language model alone can be planned: pass the keys of its text_config ({language})"
             raise UnknownName("model type", model_type, (), instead=found)
         raise UnknownName("model type", model_type, known, instead=INSTEAD)
