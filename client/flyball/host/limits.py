@@ -4,7 +4,7 @@ from flyball.host.hardware_parts import HostLimits
 from flyball.host.kernel_numbers import read_count
 from flyball.host.places import HostPlaces
 from flyball.profiling.allowed_resources import own_groups
-from flyball_agent.probes.cgroup import METRICS, find_group
+from flyball_agent.probes.cgroup import METRICS, ControlGroup, ControlGroupV2, find_group
 from flyball_proto.v1 import telemetry_pb2 as pb
 
 
@@ -34,13 +34,21 @@ def memory_limit(places: HostPlaces, inventory: pb.Inventory) -> int | None:
 
 
 def memory_left(places: HostPlaces, limit_bytes: int | None) -> int | None:
-    """Return what the control group may still take; None without a limit. Cached files that can be dropped are free."""
+    """Return what the control group and those above may still take; None without a limit.
+
+    Cached files that can be dropped are free. A group whose use is unknown leaves at most the limit.
+    """
     if limit_bytes is None:
         return None
-    group = find_group(places.proc, places.sys)
-    values = dict(zip((metric.name for metric in METRICS), group.values(), strict=True)) if group else {}
-    used = values.get("cgroup_memory_working_bytes") if values.get("cgroup_memory_limit_bytes") == limit_bytes else None
-    return max(0, limit_bytes - int(used or 0))
+    own = find_group(places.proc, places.sys)
+    groups: list[ControlGroup] = [ControlGroupV2(each) for each in own_groups(places.proc, places.sys / "fs/cgroup")]
+    least = limit_bytes
+    for group in groups or ([own] if own else []):
+        values = dict(zip((metric.name for metric in METRICS), group.values(), strict=True))
+        limit, used = values["cgroup_memory_limit_bytes"], values["cgroup_memory_working_bytes"]
+        if limit is not None and used is not None:
+            least = min(least, max(0, int(limit - used)))
+    return least
 
 
 def process_limits() -> tuple[int | None, int | None, int | None]:

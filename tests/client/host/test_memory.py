@@ -52,14 +52,19 @@ def test_the_limit_of_a_container_is_the_usable_memory(tmp_path: Path) -> None:
           "memory.stat": "anon 1\ninactive_file 1073741824\n"}, 2 * 2**30),
         ({"memory/memory.limit_in_bytes": "4294967296", "memory/memory.usage_in_bytes": "3221225472",
           "memory/memory.stat": "total_inactive_file 1073741824\n"}, 2 * 2**30),
+        ({"cgroup.controllers": "memory", "job/memory.max": "4294967296", "job/memory.current": "3221225472",
+          "job/memory.stat": "inactive_file 0\n", "job/task/memory.max": "max", "job/task/memory.current": "4096",
+          "job/task/memory.stat": "inactive_file 0\n"}, 2**30),
         ({}, 4 * 2**30),
     ],
 )  # fmt: skip
 def test_available_memory_is_what_the_limit_of_a_container_leaves(
     tmp_path: Path, files: dict[str, str], left: int
 ) -> None:
-    """A learner or a benchmark that took what the machine has would be killed. Cached files can be dropped."""
-    tree = {**LAPTOP, "proc/self/cgroup": "0::/\n", **{f"sys/fs/cgroup/{name}": text for name, text in files.items()}}
+    """Also the limit of a group above, as of a job in Slurm: who took more would be killed. Cached files are free."""
+    group = "/job/task" if "job/memory.max" in files else "/"
+    groups = {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
+    tree = {**LAPTOP, "proc/self/cgroup": f"0::{group}\n", **groups}
     memory, _ = read(places_of(tmp_path, tree), b"", limit=4 * 2**30)
     assert memory.available_bytes == left
 

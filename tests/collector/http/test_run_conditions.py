@@ -117,7 +117,7 @@ def test_a_kill_at_the_limit_of_another_job_is_the_problem_of_that_job_alone() -
 
 @pytest.mark.parametrize("skew_seconds", [None, 5000, -5000])
 def test_of_several_kills_each_is_the_problem_of_its_run(skew_seconds: int | None) -> None:
-    """The sentence names only the last one, the host's events name all of them, by its own clock. Old ones do not count."""
+    """The sentence names only the last one; the host notes each, by its own clock. Old ones do not count."""
     parts = with_killed("other")
     parts.fleet.ensure("b").clock_skew_seconds = skew_seconds
     raised_ns = parts.timeline.active()[0].raised_ns + (skew_seconds or 0) * 10**9
