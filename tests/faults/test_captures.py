@@ -137,7 +137,7 @@ def test_each_end_of_a_capture_may_be_killed(
     known(collector, child)
     wait_for("it is captured again", lambda: _is_done(collector, "memory"), pause_seconds=0.5)
     assert child.poll() is None
-    assert list((agent.state / "captures").iterdir()) == [], "the agent keeps nothing that nobody needs"
+    wait_for("the agent keeps nothing that nobody needs", lambda: not list((agent.state / "captures").iterdir()))
 
 
 def _refused(collector: Collector) -> str:

@@ -10,6 +10,7 @@ from flyball.command import run
 from flyball.command.analyze import write_progress
 from flyball.command.analyze_surroundings import read_surroundings
 from flyball.host.benchmarks.benchmark_names import BenchmarkProgress
+from flyball.host.benchmarks.disk_benchmark import IN_MEMORY
 from tests.client.command.test_start import started
 from tests.client.host_review.recorded_hosts import FOLDER, OTHERS, PEERS, document_of
 
@@ -89,11 +90,12 @@ def test_measured_rates_are_shown_and_scored(capsys: Captured) -> None:
     assert "flyball analyze --benchmark" not in text
 
 
-def test_speeds_of_gpus_are_shown_with_those_that_were_left_out(tmp_path: Path, capsys: Captured) -> None:
-    """Copies with pinned memory and without it; a GPU that others use has its reason."""
+def test_measured_speeds_are_shown_with_what_to_know_about_them(tmp_path: Path, capsys: Captured) -> None:
+    """Copies with pinned memory and without it; a GPU that others use has its reason; a disk in memory is none."""
     document = document_of("workstation")
     speed = {"index": 0, "matmul_tflops": {"bf16": 150.0}, "host_to_device_gb_per_second": 12.5}
-    document["benchmarks"] = {"gpus": [{**speed, "pageable_to_device_gb_per_second": 4.0}]}
+    disk = {"path": "/memory", "bytes": 1, "write_mb_per_second": 900.0, "direct": False, "note": IN_MEMORY}
+    document["benchmarks"] = {"gpus": [{**speed, "pageable_to_device_gb_per_second": 4.0}], "disk": disk}
     document["unavailable"] = {"benchmarks.gpus.left_out": "GPU 1 is in use by other programs"}
     path = tmp_path / "host.json"
     path.write_text(json.dumps(document), encoding="utf-8")
@@ -101,6 +103,7 @@ def test_speeds_of_gpus_are_shown_with_those_that_were_left_out(tmp_path: Path, 
     text = capsys.readouterr().out
     assert "matrix products: bf16 150 TFLOP/s, copies to it 12.5 GB/s (4 GB/s without pinned memory)" in text
     assert "GPU 1 is in use by other programs" in text
+    assert f"({IN_MEMORY})" in text
 
 
 def test_progress_is_one_line_for_each_benchmark(capsys: Captured) -> None:

@@ -160,9 +160,11 @@ def test_powersave_is_only_slow_where_the_driver_keeps_the_clock_low(
 
 
 def test_a_database_beside_the_training_is_named() -> None:
-    """A server that runs on this machine is listed by its name."""
-    found = _found(recorded("server"), Surroundings(databases=("mongod",)))
-    assert [each.fact for each in found if each.id == "database"] == ["mongod runs on this machine"]
+    """A server that runs on this machine is listed by its name. Memory in use is a share of what the limit leaves."""
+    limited = _part("memory", limit_bytes=4 * GIB, available_bytes=GIB)(recorded("server"))
+    (found,) = (each for each in _found(limited, Surroundings(databases=("mongod",))) if each.id == "database")
+    assert found.fact == "mongod runs on this machine"
+    assert "75 % of the memory is in use" in found.because
 
 
 def test_a_processor_with_several_nodes_trains_with_a_process_for_each() -> None:

@@ -6,11 +6,13 @@ from flyball_planner.plan.make import make_plan
 from flyball_planner.plan.plan import Plan
 from flyball_planner.plan.roofline import bottleneck
 from flyball_planner.specification.reader import read_specification
+from flyball_reports.figures import duration
 
 SMALL = """\
 model: {name: mlp, n: 50000, d_in: 784, d_out: 10, layers: [512, 256, 128], batch_size: 64, epochs: 20}
 hardware: RTX_3060_fp16
 """
+TINY = SMALL.replace("[512, 256, 128]", "[32, 16]").replace("batch_size: 64", "batch_size: 8")
 
 
 def planned(text: str) -> Plan:
@@ -39,15 +41,18 @@ def test_a_cuda_graph_is_recommended_on_gpus_only() -> None:
     plan = planned(SMALL)
     graph = next(each for each in plan.recommendations if "CUDA graph" in each.change)
     assert "at best a step of" in graph.effect
-    tiny = SMALL.replace("[512, 256, 128]", "[32, 16]").replace("batch_size: 64", "batch_size: 8")
-    on_processor = planned(tiny.replace("RTX_3060_fp16", "CPU_8C_3.5Ghz_baseline"))
+    on_processor = planned(TINY.replace("RTX_3060_fp16", "CPU_8C_3.5Ghz_baseline"))
     assert on_processor.computation.bottleneck == "overhead-bound"
     assert not any("CUDA graph" in each.change for each in on_processor.recommendations)
 
 
 def test_the_processor_is_recommended_for_tiny_steps_only() -> None:
-    """Eight cores compute a small step sooner than a device launches it, but not a large network's."""
-    assert any("processor" in each.change for each in planned(SMALL).recommendations)
+    """The processor is recommended with its own plan's step, launches included, and only where that is shorter."""
+    (advice,) = (each for each in planned(TINY).recommendations if "processor" in each.change)
+    own = planned(TINY.replace("RTX_3060_fp16", "CPU_8C_3.5Ghz_baseline")).computation.step_seconds
+    assert own is not None
+    assert f"a step of {duration(own.middle)} on eight cores" in advice.effect
+    assert not any("processor" in each.change for each in planned(SMALL).recommendations)
     large = planned("model: gpt2-xl\nhardware: A100_80GB_fp16\ntraining: {batch_size: 64, steps: 10}\n")
     assert large.computation.bottleneck != "overhead-bound"
     assert not any("processor" in each.change or "larger batch" in each.change for each in large.recommendations)

@@ -100,11 +100,11 @@ class TrainingSearch:
         return [*self._known, *new]
 
     def _newest_id(self) -> int | None:
-        """Return the id that the kernel gave out last; None if it is not one of the processes in this tree."""
+        """Return the id that the kernel gave out last; None if it is not one of this tree, or is not shown (0)."""
         if self._is_own_namespace is None:
             self._is_own_namespace = _own_id(self.proc_root) == self.own_pid == os.getpid()
         words = _read(f"{self.proc_root}/loadavg", 128).split() if self._is_own_namespace else []
-        return int(words[-1]) if words and words[-1].isdigit() else None
+        return int(words[-1]) or None if words and words[-1].isdigit() else None
 
     def _is_process(self, pid: int) -> bool:
         """Return True for a process, and False for another thread of one, which has an id and files like it."""

@@ -119,6 +119,16 @@ class TakeBacks:
         """Note that all ranks have applied an inverse."""
         if (back := book.take_backs.get(inverse.inverse_of)) is not None:
             self.end(book, back, now_ns, back.why)
+            self._repair_again(book, inverse.name, now_ns)
+
+    def _repair_again(self, book: RunBook, name: str, now_ns: int) -> None:
+        """Make ranks equal that a failed change had split, and that an undone change had made equal meanwhile."""
+        values = self.ables.run(book.run)
+        failed = [each for each in book.adjustments.values() if _has_failed(each, name)]
+        if values is None or not failed or book.is_repaired(name) or not _are_split(values, failed[-1]):
+            return
+        if not any(each.inverse_of == failed[-1].id and _ended_by_a_person(each) for each in book.adjustments.values()):
+            self.begin(book, failed[-1], REPAIR, failed[-1].reason, now_ns)
 
     def replaced(self, book: RunBook, adjustment: Adjustment, now_ns: int) -> None:
         """Note that the value of what was to be taken back has been changed by something else."""
@@ -243,6 +253,10 @@ def _is_to_be_repaired(book: RunBook, failed: Adjustment) -> bool:
         if made_equal or (is_later and _ended_by_a_person(each)):
             return False
     return True
+
+
+def _has_failed(adjustment: Adjustment, name: str) -> bool:
+    return adjustment.name == name and adjustment.state is AdjustmentState.FAILED and not adjustment.inverse_of
 
 
 def _tries(book: RunBook, taken_back: str) -> int:

@@ -38,7 +38,8 @@ WIDTH = 3.0
 STEEPER = 1.15
 """A growth may have been so much steeper at its beginning than its line. What it rose beyond that was a jump before the
 growth, which does not show when it ends: a service that collects its garbage at another level than before, for
-example.
+example. Chosen on one seed of simulated days and judged on two others (docs/evidence/diagnosis.md), as are `behind` and
+`behind_spreads` of the rules.
 """
 
 MODEL = 0.04

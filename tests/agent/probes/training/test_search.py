@@ -180,6 +180,18 @@ def test_new_processes_are_found_by_their_ids(tmp_path: Path) -> None:
     assert [40 in machine.found() for _ in range(LIST_EVERY)].index(True) > 5
 
 
+@pytest.mark.parametrize(("own", "newest"), [(os.getpid() + 1, 40), (os.getpid(), 0)])
+def test_where_the_newest_id_is_not_known_all_processes_are_listed(tmp_path: Path, own: int, newest: int) -> None:
+    """In a container, `/proc` may be that of the host, and `loadavg` still has an id of the container, or none."""
+    machine = OwnMachine(tmp_path)
+    (tmp_path / "self").unlink()
+    (tmp_path / "self").symlink_to(str(own))
+    for pid in (40, 50):
+        machine.start(pid)
+        (tmp_path / "loadavg").write_text(f"0.5 0.5 0.5 1/100 {newest}\n")
+        assert pid in machine.found()
+
+
 @pytest.mark.parametrize("newest", [40 + 2 * MOST_NEW, 10])
 def test_many_new_ids_are_a_reason_to_list_all_processes(tmp_path: Path, newest: int) -> None:
     """Also ids that begin again after the largest one."""

@@ -234,8 +234,9 @@ def test_a_rank_whose_host_is_back_repeats_its_last_word_at_once(lost: str) -> N
     else:
         case.core = AdjustmentCore(AUTO, lambda: "0" * 16)
         case.core.load([waiting], [], case.now)
+    case.declare(1, workers(), micro_batch(), THROTTLE, step=waiting.at_step + 1000)
+    case.wait(120)  # from now on, it is certain that all have decided: only an hour later would they be asked again
     case.messages()
-    case.wait(5)
     case.declare(0, workers(), micro_batch(), THROTTLE, step=waiting.at_step + 1200)
     assert [host for host, _ in case.messages("commit")] == ["node-0"]
     case.wait(100)
