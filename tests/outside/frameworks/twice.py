@@ -38,7 +38,7 @@ def main() -> None:
         printed["with"] = output_of(sys.argv[0])
     os.write(1, f"twice:{json.dumps(printed)}\n".encode())  # at once: another rank writes to the same pipe
     if "RANK" in os.environ:
-        # On a busy machine gloo's threads abort one of 20 processes at its exit, also without the client (PyTorch 2.13).
+        # On a busy machine, gloo's threads abort one process of twenty at its end, also without the client.
         atexit._run_exitfuncs()
         sys.stderr.flush()
         os._exit(0)
