@@ -58,7 +58,10 @@ def test_requests_that_are_not_grpc_get_a_status_of_http(
     plain: Collector, options: tuple[str, ...], status: int
 ) -> None:
     """gRPC requires an HTTP status for requests that are not gRPC."""
-    ended = _curl("--http2-prior-knowledge", *options, f"http://127.0.0.1:{plain.grpc_port}{_CHECK}")
+    for _ in range(3):  # the end of the stream may overtake a body that curl still sends: then it drops the answer
+        ended = _curl("--http2-prior-knowledge", *options, f"http://127.0.0.1:{plain.grpc_port}{_CHECK}")
+        if ended.status != 92:
+            break
     assert ended.output.endswith(f"\n{status} 2"), ended
 
 
