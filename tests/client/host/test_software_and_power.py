@@ -134,7 +134,7 @@ def test_the_smallest_memory_limit_of_all_groups_counts(tmp_path: Path) -> None:
         "proc/self/cgroup": "0::/user.slice/run.scope\n",
         "sys/fs/cgroup/cgroup.controllers": "memory\n",
         "sys/fs/cgroup/user.slice/memory.max": f"{8 * 2**30}\n",
-        "sys/fs/cgroup/user.slice/run.scope/memory.max": "max\n",
+        "sys/fs/cgroup/user.slice/run.scope/memory.max": f"{16 * 2**30}\n",
     }
     places = places_of(tmp_path, files)
     assert memory_limit(places, inventory_of(places)) == 8 * 2**30
