@@ -4,7 +4,6 @@ The governor's core, the agent's desk and the client's exchange are the real one
 the training are replaced by a queue of events. One host has two ranks, so that a lost agent loses two answers.
 """
 
-import heapq
 import json
 import random
 from collections import deque
@@ -31,7 +30,8 @@ from flyball_collector.adjustments.declared.ranks import able_rank
 from flyball_collector.adjustments.settings import AdjustmentsSettings
 from flyball_proto.v1 import adjust_pb2 as pb
 from flyball_proto.v1 import telemetry_pb2
-from tests.collector.adjustments.core_case import RUN, SECOND, START_NS, proposal
+from tests.collector.adjustments.core_case import RUN, SECOND, proposal
+from tests.collector.adjustments.simulated_time import SimulatedTime
 from tests.collector.adjustments.simulation import SharedRegister
 
 HOSTS = (2, 1)
@@ -169,7 +169,7 @@ class ScheduleResult:
     splits: int = 0
 
 
-class Schedule:
+class Schedule(SimulatedTime):
     """One random schedule."""
 
     def __init__(self, seed: int, *, lone_failures: bool = False) -> None:
@@ -177,9 +177,9 @@ class Schedule:
         self._random = random.Random(seed)
         self._lone_failures = lone_failures
         self._fault_seconds = self._random.choice((20.0, 60.0, 150.0))  # between two of them
-        self._queue: list[tuple[float, int, Callable[[], None]]] = []
-        self._order, self._ids, self._pids, self._terms = count(), count(1), count(1), count(1)
-        self._now = self._collector_down_until = self._fault_at = 0.0
+        super().__init__()
+        self._ids, self._pids, self._terms = count(1), count(1), count(1)
+        self._collector_down_until = self._fault_at = 0.0
         self._step = self._attempt = 0
         self._seen: dict[tuple[int, int], tuple[Any, ...]] = {}
         self._stored: dict[str, Adjustment] = {}
@@ -212,19 +212,6 @@ class Schedule:
     @property
     def _book(self) -> RunBook:
         return self.core.books.get(RUN) or RunBook(RUN)
-
-    def _after(self, seconds: float, action: Callable[[], None]) -> None:
-        heapq.heappush(self._queue, (self._now + seconds, next(self._order), action))
-
-    def _advance(self, seconds: float) -> None:
-        until = self._now + seconds
-        while self._queue and self._queue[0][0] <= until:
-            self._now, _, action = heapq.heappop(self._queue)
-            action()
-        self._now = until
-
-    def _now_ns(self) -> int:
-        return START_NS + int(self._now * SECOND)
 
     # --- the training ---
 

@@ -4,7 +4,6 @@ Time is simulated, so that thousands of offers take seconds. Both sides are the 
 replaced by a queue of events. What a rank does in a step is compared with all other ranks in the same step.
 """
 
-import heapq
 import json
 import random
 from collections import Counter
@@ -22,7 +21,8 @@ from flyball_collector.adjustments.core.offer_checks import NotPossible
 from flyball_collector.adjustments.core.timing import StepProgress
 from flyball_collector.adjustments.declared.ranks import AbleRank, RankValue
 from flyball_proto.v1 import adjust_pb2 as pb
-from tests.collector.adjustments.core_case import AUTO, RUN, SECOND, START_NS
+from tests.collector.adjustments.core_case import AUTO, RUN
+from tests.collector.adjustments.simulated_time import SimulatedTime
 
 if TYPE_CHECKING:
     from flyball.adjustments.register import Register
@@ -117,7 +117,7 @@ class SimulationResult:
         return self.states[AdjustmentState.KEPT] / self.offers if self.offers else 0.0
 
 
-class Simulation:
+class Simulation(SimulatedTime):
     """A run of some ranks that a person changes again and again."""
 
     def __init__(
@@ -135,10 +135,8 @@ class Simulation:
         self._world = world
         self._common_register = common_register
         self._step_seconds = step_seconds
+        super().__init__()
         self._ids = count(1)
-        self._queue: list[tuple[float, int, Callable[[], None]]] = []
-        self._order = count()
-        self._now = 0.0
         self._step = 0
         self._attempt = 0
         self._seen: dict[tuple[int, int], Any] = {}
@@ -196,19 +194,6 @@ class Simulation:
         return self.core.books[RUN].adjustments[adjustment.id].state
 
     # --- time ---
-
-    def _at(self, when: float, action: Callable[[], None]) -> None:
-        heapq.heappush(self._queue, (when, next(self._order), action))
-
-    def _advance(self, seconds: float) -> None:
-        until = self._now + seconds
-        while self._queue and self._queue[0][0] <= until:
-            self._now, _, action = heapq.heappop(self._queue)
-            action()
-        self._now = until
-
-    def _now_ns(self) -> int:
-        return START_NS + int(self._now * SECOND)
 
     def _tick(self) -> None:
         self.core.progress(RUN, StepProgress(self._step, self._step_seconds, self._now_ns()))
